@@ -1,0 +1,220 @@
+import type { BudgetUnit } from './budget.ts';
+import { assertNever } from './error.ts';
+import type { FailureClass } from './failure.ts';
+import type { Policy } from './policy.ts';
+
+/**
+ * What may be continued, as the loop knows it now. `same`: the conversation can go on. `nothing-accepted`: it is proven
+ * that the prompt was never taken, so sending it again repeats nothing. `lost`: there is no conversation to go on with.
+ * `unknown`: something may have been accepted, and nobody can say.
+ */
+export type Continuable = 'same' | 'nothing-accepted' | 'lost' | 'unknown';
+
+/** Everything a decision depends on. The clock and the jitter sample are inputs, so that it can be made again. */
+export interface Situation {
+  readonly class: FailureClass;
+  readonly policy: Policy;
+  readonly continuable: Continuable;
+  readonly counts: {
+    /** Attempts begun so far, the failed one included. */
+    readonly attempts: number;
+    /** Failures in a row without progress, this one included. */
+    readonly consecutive: number;
+    /** Earlier retries of `unclassified` and of `auth`, and earlier fallbacks, revisions and quota windows. */
+    readonly unclassified: number;
+    readonly auth: number;
+    readonly fallbacks: number;
+    readonly revisions: number;
+    readonly quotaWindows: number;
+  };
+  /** A tool call finished that had not, or the workspace changed, in the failed attempt. */
+  readonly progressed: boolean;
+  /** The failed attempt produced nothing at all: no text, no call, no billed token. */
+  readonly silent: boolean;
+  /** Repeating could not do anything twice: no tool call was begun in the whole piece of work. */
+  readonly repeatable: boolean;
+  /** The credential source is another one than when the attempt began. */
+  readonly credentialChanged: boolean;
+  /** The attempt was a continuation and failed in a way that says its history cannot be continued. */
+  readonly poisoned: boolean;
+  /** The loop can change what the model sees (prune, compact), and this attempt's history has not been so repaired. */
+  readonly repairable: boolean;
+  /** The server's hint, ms. */
+  readonly retryAfterMs?: number;
+  /** End of the usage limit, ms since the epoch. */
+  readonly resetsAt?: number;
+  /** When the outage began: the first failure in a row. ms since the epoch. */
+  readonly failingSince: number;
+  /** Why the work was cancelled; wins over everything. */
+  readonly cancelled?: string;
+  /** A limit that is used up; wins over everything but a cancel. */
+  readonly budget?: BudgetUnit;
+  /** ms since the epoch. */
+  readonly now: number;
+  /** A random number in [0, 1). */
+  readonly sample: number;
+}
+
+/** Why work stops without a person being able to help right now. */
+export type StopReason = 'final' | 'exhausted' | 'disabled' | 'quota';
+
+/** What is done about a failure. `at` and `until` are ms since the epoch; `because` is one line for people. */
+export type Decision =
+  | { readonly action: 'continue'; readonly at: number; readonly because: string }
+  | { readonly action: 'restart'; readonly at: number; readonly because: string }
+  | { readonly action: 'rebuild'; readonly at: number; readonly because: string }
+  | { readonly action: 'repair'; readonly at: number; readonly because: string }
+  | { readonly action: 'hold'; readonly at: number; readonly because: string }
+  | { readonly action: 'park'; readonly until: number; readonly on: 'quota' | 'hint'; readonly because: string }
+  | { readonly action: 'ask'; readonly because: string }
+  | { readonly action: 'stop'; readonly reason: StopReason; readonly because: string }
+  | { readonly action: 'cancelled'; readonly because: string }
+  | { readonly action: 'budget'; readonly unit: BudgetUnit; readonly because: string };
+
+/**
+ * The heart: one failure, one decision. Pure. Endings first, then what the class asks for, then whether and in which
+ * context going on is safe.
+ */
+export function decide(s: Situation): Decision {
+  if (s.cancelled !== undefined) return { action: 'cancelled', because: s.cancelled };
+  if (s.budget !== undefined)
+    return { action: 'budget', unit: s.budget, because: `the limit of ${s.budget} is used up` };
+  switch (s.class) {
+    case 'transient':
+    case 'throttled':
+    case 'crash':
+      return retry(s);
+    case 'quota':
+      return waitForQuota(s);
+    case 'auth':
+      return s.credentialChanged && s.counts.auth < s.policy.retry.auth
+        ? goOn(s, s.now, 'the credential source changed since the attempt began')
+        : { action: 'ask', because: 'a login does not come back by itself' };
+    case 'billing':
+      return { action: 'ask', because: 'credit does not come back by itself' };
+    case 'policy':
+      return { action: 'ask', because: 'a rule refused it, and asking the model again does not change the rule' };
+    case 'conflict':
+      return { action: 'ask', because: 'somebody else changed or holds it' };
+    case 'outcome-unknown':
+      return { action: 'ask', because: 'it may have happened, and repeating it blindly could do it twice' };
+    case 'input':
+      return s.poisoned
+        ? rebuild(s, 'the continued history is refused')
+        : { action: 'stop', reason: 'final', because: 'the same input would be refused again' };
+    case 'overflow':
+      return overflow(s);
+    case 'quality':
+      return s.counts.revisions < s.policy.revisions
+        ? goOn(s, s.now, 'the findings go back for revision')
+        : { action: 'stop', reason: 'exhausted', because: 'no revision is left' };
+    case 'incomplete':
+      return s.progressed ? goOn(s, s.now, 'it ended early while making progress') : retry(s);
+    case 'context-lost':
+      return rebuild(s, 'the conversation is lost');
+    case 'unclassified':
+      return unclassified(s);
+    default:
+      return assertNever(s.class, 'decide');
+  }
+}
+
+/** A bounded repeat in the same context, after the schedule's wait or the server's hint, whichever is longer. */
+function retry(s: Situation): Decision {
+  if (s.poisoned) return rebuild(s, 'the same fault came back right after continuing');
+  const hint = s.retryAfterMs ?? 0;
+  const wait = s.policy.retry.scheduleMs[s.counts.consecutive - 1];
+  if (wait === undefined) return holdOrStop(s, hint);
+  if (hint > s.policy.retry.hintCapMs)
+    return park(s, s.now + hint, 'hint', 'the server asks for a longer wait than a process is held for');
+  const jittered = wait * (1 + s.policy.retry.jitter * (2 * s.sample - 1));
+  const hinted = hint === 0 ? 0 : hint + s.sample * Math.min(hint * 0.1, 5_000);
+  const nth = `failure ${s.counts.consecutive} of ${s.policy.retry.scheduleMs.length} in a row that are retried`;
+  return goOn(
+    s,
+    s.now + Math.ceil(Math.max(jittered, hinted)),
+    hinted > jittered ? `${nth}, no earlier than the server asked` : nth,
+  );
+}
+
+/** After the schedule: patience with an outage while attempts produce nothing, else the end. */
+function holdOrStop(s: Situation, hint: number): Decision {
+  const { everyMs, patienceMs } = s.policy.outage;
+  const at = s.now + Math.max(everyMs, hint);
+  const down = s.class !== 'crash' && s.silent && at <= s.failingSince + patienceMs;
+  if (!down || !s.policy.retry.enabled) return stopRetrying(s);
+  const decision = goOn(s, at, 'the provider is down; one try at a time until the patience ends');
+  return decision.action === 'continue' ? { ...decision, action: 'hold' } : decision;
+}
+
+function stopRetrying(s: Situation): Decision {
+  if (!s.policy.retry.enabled || s.policy.retry.scheduleMs.length === 0)
+    return { action: 'stop', reason: 'disabled', because: 'retries are switched off' };
+  return { action: 'stop', reason: 'exhausted', because: `${s.counts.consecutive} failures in a row without progress` };
+}
+
+function waitForQuota(s: Situation): Decision {
+  if (s.resetsAt === undefined)
+    return { action: 'stop', reason: 'quota', because: 'a usage limit is reached and its end is not known' };
+  if (s.counts.quotaWindows >= s.policy.quota.windows) {
+    return { action: 'stop', reason: 'quota', because: 'a usage limit is reached and no wait for it was asked for' };
+  }
+  return park(s, s.resetsAt + s.policy.quota.marginMs, 'quota', 'the usage limit ends then');
+}
+
+function overflow(s: Situation): Decision {
+  if (s.repairable && s.continuable === 'same')
+    return bounded(s) ?? { action: 'repair', at: s.now, because: 'the model-visible history can be shortened' };
+  return rebuild(s, 'the conversation no longer fits the model');
+}
+
+function unclassified(s: Situation): Decision {
+  if (!s.repeatable)
+    return { action: 'ask', because: 'nobody knows what this failure is, and going on could repeat something' };
+  if (s.counts.unclassified >= s.policy.retry.unclassified)
+    return { action: 'stop', reason: 'final', because: 'nobody knows what this failure is' };
+  return retry(s);
+}
+
+function park(s: Situation, until: number, on: 'quota' | 'hint', because: string): Decision {
+  return bounded(s) ?? { action: 'park', until: Math.max(until, s.now), on, because };
+}
+
+/** One fresh conversation with a summary from the journal, labelled as such. */
+function rebuild(s: Situation, because: string): Decision {
+  const stop = bounded(s);
+  if (stop !== undefined) return stop;
+  if (s.continuable === 'nothing-accepted') return { action: 'restart', at: s.now, because };
+  if (s.counts.fallbacks >= s.policy.retry.fallbacks)
+    return { action: 'stop', reason: 'final', because: `${because}, and no fresh start is left` };
+  return { action: 'rebuild', at: s.now, because };
+}
+
+/** Goes on in the best context there is, if going on is allowed at all. */
+function goOn(s: Situation, at: number, because: string): Decision {
+  const stop = bounded(s);
+  if (stop !== undefined) return stop;
+  switch (s.continuable) {
+    case 'same':
+      return { action: 'continue', at, because };
+    case 'nothing-accepted':
+      return { action: 'restart', at, because };
+    case 'lost': {
+      const fresh = rebuild(s, because);
+      return fresh.action === 'rebuild' ? { ...fresh, at } : fresh;
+    }
+    case 'unknown':
+      return { action: 'ask', because: 'the prompt may have been accepted, and there is no conversation to look at' };
+    default:
+      return assertNever(s.continuable, 'decide');
+  }
+}
+
+/** What forbids any further attempt, whatever the class. */
+function bounded(s: Situation): Decision | undefined {
+  if (!s.policy.retry.enabled || s.policy.retry.scheduleMs.length === 0)
+    return { action: 'stop', reason: 'disabled', because: 'retries are switched off' };
+  if (s.counts.attempts >= s.policy.retry.total)
+    return { action: 'budget', unit: 'attempts', because: `all ${s.policy.retry.total} attempts are used` };
+  return undefined;
+}
