@@ -6,18 +6,10 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  * a lone surrogate, -0), as a path like `$.usage.tokens`; `undefined` when the value is plain JSON.
  */
 export function findNonJson(value: unknown, path = '$', seen: readonly object[] = []): string | undefined {
-  switch (typeof value) {
-    case 'boolean':
-      return undefined;
-    case 'string':
-      return value.isWellFormed() ? undefined : path;
-    case 'number':
-      return Number.isFinite(value) && !Object.is(value, -0) ? undefined : path;
-    case 'object':
-      return value === null ? undefined : findInObject(value, path, seen);
-    default:
-      return path;
-  }
+  if (value === null || typeof value === 'boolean') return undefined;
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : path;
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? undefined : path;
+  return typeof value === 'object' ? findInObject(value, path, seen) : path;
 }
 
 function findInObject(value: object, path: string, seen: readonly object[]): string | undefined {
