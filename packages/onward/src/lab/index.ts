@@ -1,0 +1,14 @@
+/** The lab: a scripted model provider with faults on demand, to try any agent against. It knows nothing of the product. */
+export { startModelServer } from './model-server/server.ts';
+export type { ModelServer, ModelServerOptions } from './model-server/server.ts';
+export type { LabClock } from './model-server/clock.ts';
+export { systemClock } from './model-server/clock.ts';
+export type { ErrorCondition, Fault, FaultRule, Place, SeededFaults } from './model-server/fault.ts';
+export { describeFault } from './model-server/fault.ts';
+export type { DelegatedStep, Script, ShellStep, Step, Task, Temperament } from './model-server/script.ts';
+export { checkScript } from './model-server/check-script.ts';
+export type { StopReason, ToolCall, Turn } from './model-server/turn.ts';
+export type { OtherRequest, RequestRecord, RequestState } from './model-server/request-log.ts';
+export type { Api } from './model-server/wire-format.ts';
+export type { LabErrorCode } from './model-server/lab-error.ts';
+export { LabError } from './model-server/lab-error.ts';
