@@ -1,0 +1,34 @@
+/** The only folder that starts, watches and ends processes. */
+export { systemClock, systemHash, systemIds, systemRandom } from './system.ts';
+export {
+  hostIdentity,
+  identify,
+  isAlive,
+  liveness,
+  ownIdentity,
+  type Liveness,
+  type ProcessIdentity,
+} from './identity.ts';
+export {
+  startAgent,
+  type Agent,
+  type AgentExit,
+  type AgentStart,
+  type AgentStartResult,
+  type AgentStdin,
+} from './spawn-agent.ts';
+export { type WriteResult } from './agent-input.ts';
+export { type SpawnFault, type SpawnFaultReason } from './spawn-fault.ts';
+export { startGuard, type Guard, type GuardStart, type GuardStartResult } from './guard.ts';
+export {
+  findProcesses,
+  sweep,
+  type SweepOptions,
+  type SweepResult,
+  type SweepSubject,
+  type SweptProcess,
+} from './sweep.ts';
+export { tryLockSession, type SessionLock, type SessionLockRequest, type SessionLockResult } from './session-lock.ts';
+export { ensurePrivateDir } from './private-dir.ts';
+export { MARKER_VARIABLE } from './marker.ts';
+export { requirePosix } from './platform.ts';

@@ -1,0 +1,69 @@
+import { mkdir, realpath, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { getgid, getuid } from 'node:process';
+import { OnwardError } from '../kernel/error.ts';
+import { requirePosix } from './platform.ts';
+
+const OTHERS_WRITE = 0o002;
+const GROUP_WRITE = 0o020;
+const STICKY = 0o1000;
+
+/**
+ * Makes a directory, and what is missing above it, with mode 0700, and returns its real path. A directory that exists
+ * is left as it is, but refused (it, or one above it) when somebody else could put another one in its place.
+ * @throws OnwardError `processes/unsafe-directory`
+ */
+export async function ensurePrivateDir(path: string): Promise<string> {
+  requirePosix('A private directory');
+  const target = resolve(path);
+  await makeChain(target);
+  const real = await realpath(target);
+  await checkChain(real);
+  return real;
+}
+
+async function makeChain(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' && dirname(path) !== path) {
+      await makeChain(dirname(path));
+      await makeChain(path);
+    } else if (code !== 'EEXIST' || !(await stat(path)).isDirectory()) {
+      throw unsafe(path, `it cannot be made (${code})`, error);
+    }
+  }
+}
+
+async function checkChain(real: string): Promise<void> {
+  const own = await stat(real);
+  if (own.uid !== getuid?.()) throw unsafe(real, 'it belongs to another user');
+  for (let path = real; ; path = dirname(path)) {
+    // oxlint-disable-next-line no-await-in-loop -- a handful of directories
+    const problem = problemOf(await stat(path));
+    if (problem !== undefined) throw unsafe(path, problem);
+    if (dirname(path) === path) return;
+  }
+}
+
+function problemOf(found: { uid: number; gid: number; mode: number }): string | undefined {
+  if (found.uid !== 0 && found.uid !== getuid?.()) return 'it belongs to another user';
+  if ((found.mode & STICKY) !== 0) return undefined;
+  if ((found.mode & OTHERS_WRITE) !== 0) return 'everybody may write to it';
+  if ((found.mode & GROUP_WRITE) !== 0 && !isOwnGroup(found)) return 'its group may write to it';
+  return undefined;
+}
+
+/** Where each user has a group of their own (user private groups, umask 002), that group is nobody else. */
+function isOwnGroup(found: { uid: number; gid: number }): boolean {
+  return found.gid === 0 || (found.gid === getgid?.() && found.gid === found.uid);
+}
+
+function unsafe(path: string, why: string, cause?: unknown): OnwardError {
+  return new OnwardError('processes/unsafe-directory', `The directory ${path} cannot be used: ${why}.`, {
+    place: path,
+    next: [`chmod go-w '${path}'`, 'Choose another directory with --journal or ONWARD_JOURNAL.'],
+    cause,
+  });
+}

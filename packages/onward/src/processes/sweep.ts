@@ -1,0 +1,101 @@
+import type { Clock } from '../kernel/ports.ts';
+import type { Signal } from '../kernel/signal.ts';
+import type { ProcessIdentity } from './identity.ts';
+import { MARKER_VARIABLE, requireMarker } from './marker.ts';
+import { requirePosix } from './platform.ts';
+import { listProcesses, readVariable, type ProcessRow } from './process-table.ts';
+
+/** A process of the attempt. */
+export interface SweptProcess extends ProcessIdentity {
+  /** The short name of its program. */
+  readonly name: string;
+}
+
+/** Whose processes. */
+export interface SweepSubject {
+  readonly marker: string;
+  /** Processes known from before (the agent, from the journal): they count, with all below them, if the start is the same. */
+  readonly seen?: readonly ProcessIdentity[];
+  /**
+   * The group of an agent that *this* process started and saw end just now: all in it count. Not after a restart of the
+   * host: the number may belong to somebody else by then.
+   */
+  readonly group?: number;
+}
+
+/** A sweep: `boundMs` (default 10,000) is how long it tries. */
+export interface SweepOptions extends SweepSubject {
+  readonly clock: Clock;
+  readonly boundMs?: number;
+  /** Ends the sweep early, with what is left. */
+  readonly signal?: Signal;
+}
+
+/** `gone`: nothing of the attempt lives. Otherwise `left` still does. */
+export type SweepResult =
+  | { readonly gone: true; readonly killed: readonly SweptProcess[] }
+  | { readonly gone: false; readonly killed: readonly SweptProcess[]; readonly left: readonly SweptProcess[] };
+
+const PAUSE_MS = 15;
+
+/**
+ * Ends every process of an attempt with SIGKILL, until two looks in a row find none: one that is just executing a new
+ * program shows no environment for an instant, and one that is just forking is not listed.
+ */
+export async function sweep(options: SweepOptions): Promise<SweepResult> {
+  const { clock, boundMs = 10_000, signal } = options;
+  const killed = new Map<string, SweptProcess>();
+  const end = clock.monotonic() + boundMs;
+  for (let empty = 0; ;) {
+    const found = findProcesses({ ...options, seen: [...(options.seen ?? []), ...killed.values()] });
+    empty = found.length === 0 ? empty + 1 : 0;
+    if (empty === 2) return { gone: true, killed: [...killed.values()] };
+    for (const target of found) if (kill(target.pid)) killed.set(`${target.pid}/${target.startedAt}`, target);
+    if (clock.monotonic() >= end || signal?.aborted === true) {
+      return { gone: false, killed: [...killed.values()], left: found };
+    }
+    // oxlint-disable-next-line no-await-in-loop -- the pause between two looks
+    await clock.sleep(PAUSE_MS, signal);
+  }
+}
+
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone in between, or not ours to kill: the next look tells which.
+    return false;
+  }
+}
+
+/**
+ * Every live process of an attempt: marked with exactly this marker, seen before, in the agent's group, or below one of
+ * these. Never this process nor what is below it only, and nothing that carries the marker of another attempt.
+ * What cleared its environment, left the group and lost its parent is not found.
+ */
+export function findProcesses(subject: SweepSubject): readonly SweptProcess[] {
+  requirePosix('Looking for processes');
+  requireMarker(subject.marker);
+  const rows = listProcesses().filter((row) => row.pid !== process.pid);
+  const ours = new Set<number>();
+  const others = new Set<number>();
+  for (const row of rows) {
+    const marker = readVariable(row.pid, MARKER_VARIABLE);
+    if (marker === subject.marker || (marker === undefined && isKnown(row, subject))) ours.add(row.pid);
+    else if (marker !== undefined) others.add(row.pid);
+  }
+  addDescendants(rows, ours, others);
+  return rows.filter((row) => ours.has(row.pid)).map(({ pid, startedAt, name }) => ({ pid, startedAt, name }));
+}
+
+function isKnown(row: ProcessRow, { seen = [], group }: SweepSubject): boolean {
+  if (group !== undefined && (row.group === group || row.session === group)) return true;
+  return seen.some((known) => known.pid === row.pid && known.startedAt === row.startedAt);
+}
+
+function addDescendants(rows: readonly ProcessRow[], ours: Set<number>, others: ReadonlySet<number>): void {
+  for (let before = -1; before !== ours.size;) {
+    before = ours.size;
+    for (const row of rows) if (ours.has(row.parent) && !others.has(row.pid)) ours.add(row.pid);
+  }
+}
