@@ -51,7 +51,7 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
     empty = found.length === 0 ? empty + 1 : 0;
     if (empty === 2) return { gone: true, killed: [...killed.values()] };
     for (const target of found) if (kill(target.pid)) killed.set(`${target.pid}/${target.startedAt}`, target);
-    if (clock.monotonic() >= end || signal?.aborted === true) {
+    if (found.length > 0 && (clock.monotonic() >= end || signal?.aborted === true)) {
       return { gone: false, killed: [...killed.values()], left: found };
     }
     // oxlint-disable-next-line no-await-in-loop -- the pause between two looks
