@@ -1,0 +1,1 @@
+export { createInProcessEngine, type InProcessOptions } from './in-process-engine.ts';
