@@ -1,0 +1,377 @@
+import { randomUUID } from 'node:crypto';
+import { claudeFailures, type FailureName } from '../failures.ts';
+import type { FailStep, SessionDamage } from '../play.ts';
+import type { ToolOutcome } from '../shell.ts';
+import {
+  CliExit,
+  type Interruption,
+  type Opening,
+  type Permission,
+  type Stage,
+  type ToolCall,
+  type Voice,
+} from '../voice.ts';
+import type { ClaudeArgs } from './args.ts';
+import { Control, type HookAnswer } from './control.ts';
+import {
+  assistantLine,
+  deltaLine,
+  initLine,
+  resultLine,
+  retryLine,
+  syntheticLine,
+  toolResultLine,
+  userLine,
+  type Line,
+} from './lines.ts';
+import type { Block, SessionFile } from './session-file.ts';
+
+const rejected =
+  "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string " +
+  'was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.';
+
+/** Claude Code as it speaks: which line says what, and what is on disk at that moment. */
+export class ClaudeVoice implements Voice {
+  readonly session: string;
+  readonly #stage: Stage;
+  readonly #args: ClaudeArgs;
+  readonly #file: SessionFile;
+  readonly #control: Control | undefined;
+  readonly #prompts: string[] = [];
+  #promptArrived: () => void = () => {};
+  #prompt: Promise<string> | undefined;
+  #promptText = '';
+  #promptSaved = false;
+  #messageId = '';
+  #halfText = '';
+  #requests = 0;
+  #running = false;
+  #resultText = '';
+  readonly #denials: Line[] = [];
+  /** Said, but not yet on disk: the message is still open. */
+  #unsaved: { readonly role: 'user' | 'assistant'; readonly content: readonly Block[] }[] = [];
+  readonly #held: Line[] = [];
+
+  constructor(stage: Stage, args: ClaudeArgs, file: SessionFile, session: string, opening: Opening) {
+    this.#stage = stage;
+    this.#args = args;
+    this.#file = file;
+    this.session = session;
+    if (args.inputFormat !== 'stream-json') return;
+    this.#control = new Control(stage.input, (line) => stage.output.json(line), {
+      prompt: (text) => {
+        this.#prompts.push(text);
+        this.#promptArrived();
+      },
+      interrupt: (acknowledge) => {
+        if (opening.interrupt !== 'ignore') this.#interrupt(acknowledge);
+      },
+      badLine: (error) => {
+        stage.output.error(`${error}\n`);
+        process.exit(1);
+      },
+    });
+  }
+
+  #interrupt(acknowledge: () => void): void {
+    this.#stage.state.add({ event: 'signal', name: 'interrupt' });
+    acknowledge();
+    if (this.#running) this.#stage.interruption.abort('interrupt' satisfies Interruption);
+  }
+
+  prompt(): Promise<string> {
+    this.#prompt ??= this.#control === undefined ? this.#wholePrompt() : this.#nextMessage();
+    return this.#prompt;
+  }
+
+  async #wholePrompt(): Promise<string> {
+    const given = this.#args.prompt ?? '';
+    const piped = process.stdin.isTTY ? '' : await this.#stage.input.all();
+    const text = [given, piped.trimEnd()].filter((part) => part !== '').join('\n');
+    if (text === '') {
+      throw new CliExit(
+        1,
+        'Error: Input must be provided either through stdin or as a prompt argument when using --print\n',
+      );
+    }
+    return this.#accept(text);
+  }
+
+  async #nextMessage(): Promise<string> {
+    while (this.#prompts.length === 0) {
+      if (this.#stage.input.ended) throw new CliExit(0, '');
+      await Promise.race([
+        new Promise<void>((resolve) => (this.#promptArrived = resolve)),
+        this.#stage.input.untilEnd(),
+      ]);
+    }
+    return this.#accept(this.#prompts.shift() ?? '');
+  }
+
+  #accept(text: string): string {
+    this.#stage.state.add({ event: 'prompt', text });
+    this.#promptText = text;
+    this.#promptSaved = false;
+    this.#running = true;
+    return text;
+  }
+
+  opening(): void {
+    this.#say(initLine(this.session, this.#args));
+  }
+
+  async nextPrompt(): Promise<void> {
+    this.#prompt = undefined;
+    await this.prompt();
+    this.opening();
+  }
+
+  visible(): string {
+    const unsaved = this.#unsaved.flatMap(({ content }) => content);
+    const said = unsaved.map((block) =>
+      block.type === 'text' ? block.text : block.type === 'tool_result' ? block.content : '',
+    );
+    return [this.#file.visible(), ...said, this.#promptText].join('\n');
+  }
+
+  request(): void {
+    this.endMessage();
+    this.#savePrompt();
+    this.#messageId = `msg_fake_${process.pid}_${++this.#requests}`;
+    this.#stage.state.add({ event: 'request' });
+  }
+
+  #savePrompt(): void {
+    if (this.#promptSaved) return;
+    this.#promptSaved = true;
+    if (this.#file.exists() && !this.#file.settled()) {
+      this.#file.save('user', 'Continue from where you left off.', { isMeta: true });
+      this.#file.save('assistant', [{ type: 'text', text: 'No response requested.' }]);
+    }
+    this.#file.save('user', this.#promptText);
+  }
+
+  text(text: string): void {
+    this.#block({ type: 'text', text });
+    this.#halfText = '';
+    this.#resultText = text;
+  }
+
+  delta(text: string): void {
+    this.#inMessage();
+    this.#halfText += text;
+    if (this.#args.partial) this.#say(deltaLine(this.session, text));
+  }
+
+  endMessage(): void {
+    for (const { role, content } of this.#unsaved.splice(0)) this.#file.save(role, content);
+    this.#messageId = '';
+    this.#halfText = '';
+  }
+
+  async toolCalled(call: ToolCall): Promise<Permission> {
+    const input = { command: call.command, description: 'Run a command' };
+    this.#block({ type: 'tool_use', id: call.id, name: call.name, input });
+    if (call.window === 'ended') this.endMessage();
+    const answers = await this.#hooks('PreToolUse', call, {});
+    const refusal = answers.map(refusalOf).find((reason) => reason !== undefined);
+    if (refusal !== undefined) return { allowed: false, message: refusal };
+    return await this.#permission(call, input);
+  }
+
+  async #permission(call: ToolCall, input: unknown): Promise<Permission> {
+    const { permissionMode, allowedTools, permissionPromptTool } = this.#args;
+    const listed = allowedTools.some((rule) => rule === call.name || rule.startsWith(`${call.name}(`));
+    if (permissionMode === 'bypassPermissions' || listed) return { allowed: true };
+    if (permissionPromptTool === 'stdio' && this.#control !== undefined) {
+      const answer = await this.#control.mayUse(call.name, input, call.id);
+      return answer.behavior === 'allow' ? { allowed: true } : { allowed: false, message: answer.message ?? 'Denied' };
+    }
+    return this.#stage.asFlags ? { allowed: false, message: notGranted(call.name) } : { allowed: true };
+  }
+
+  async #hooks(event: string, call: ToolCall, more: Line): Promise<readonly HookAnswer[]> {
+    const input = {
+      session_id: this.session,
+      transcript_path: this.#file.path,
+      cwd: process.cwd(),
+      permission_mode: this.#args.permissionMode,
+      tool_name: call.name,
+      tool_input: { command: call.command, description: 'Run a command' },
+      ...more,
+      tool_use_id: call.id,
+    };
+    return (await this.#control?.hooks(event, call.name, input)) ?? [];
+  }
+
+  async toolEnded(call: ToolCall, outcome: ToolOutcome): Promise<void> {
+    const { stdout, stderr } = outcome;
+    const failed = outcome.code !== 0;
+    if (failed)
+      await this.#hooks('PostToolUseFailure', call, {
+        error: `Exit code ${outcome.code}\n${stderr}`,
+        is_interrupt: false,
+      });
+    else
+      await this.#hooks('PostToolUse', call, {
+        tool_response: { stdout, stderr, interrupted: false, isImage: false },
+        duration_ms: 1,
+      });
+    const content = [failed ? `Exit code ${outcome.code}` : '', stdout.trimEnd(), stderr.trimEnd()]
+      .filter((part) => part !== '')
+      .join('\n');
+    this.#toolResult(call, { type: 'tool_result', tool_use_id: call.id, content, is_error: failed }, outcome);
+  }
+
+  async toolRefused(call: ToolCall, message: string): Promise<void> {
+    this.#denials.push({ tool_name: call.name, tool_use_id: call.id, tool_input: { command: call.command } });
+    this.#toolResult(
+      call,
+      { type: 'tool_result', tool_use_id: call.id, content: message, is_error: true },
+      `Error: ${message}`,
+    );
+  }
+
+  async denied(command: string, name: string): Promise<void> {
+    const call: ToolCall = {
+      id: `toolu_fake_${process.pid}_d${this.#denials.length + 1}`,
+      name,
+      command,
+      window: 'ended',
+    };
+    this.#block({ type: 'tool_use', id: call.id, name, input: { command } });
+    await this.toolRefused(call, notGranted(name));
+  }
+
+  #toolResult(call: ToolCall, block: Block, outcome: ToolOutcome | string): void {
+    this.#say(toolResultLine(this.session, block, outcome));
+    if (call.window === 'ended' && this.#unsaved.length === 0) this.#file.save('user', [block]);
+    else this.#unsaved.push({ role: 'user', content: [block] });
+  }
+
+  retry(attempt: number, of: number, failure: FailureName): void {
+    this.#say(retryLine(this.session, attempt, of, claudeFailures[failure]));
+  }
+
+  errorLine(failure: FailureName): void {
+    this.#say(syntheticLine(this.session, claudeFailures[failure]));
+  }
+
+  fail(step: FailStep): void {
+    const failure = claudeFailures[step.with];
+    if (this.#requests === 0) this.request();
+    this.endMessage();
+    if (step.resetsAt !== undefined) this.#say(this.#limitLine(step.resetsAt));
+    this.#file.save('assistant', [{ type: 'text', text: failure.text }], {
+      isApiErrorMessage: true,
+      error: failure.category,
+    });
+    this.errorLine(step.with);
+    const { status, text, terminalReason = 'completed' } = failure;
+    this.result({
+      is_error: true,
+      api_error_status: status,
+      result: text,
+      stop_reason: 'stop_sequence',
+      terminal_reason: terminalReason,
+    });
+  }
+
+  #limitLine(resetsAt: number): Line {
+    const info = { status: 'rejected', resetsAt, rateLimitType: 'five_hour', isUsingOverage: false };
+    return { type: 'rate_limit_event', rate_limit_info: info, uuid: randomUUID(), session_id: this.session };
+  }
+
+  answer(text: string): void {
+    this.#inMessage();
+    if (text !== '') this.text(text);
+    this.#resultText = text;
+    this.result({});
+  }
+
+  result(fields: Line): void {
+    this.endMessage();
+    this.#running = false;
+    const totals = { requests: this.#requests, model: this.#args.model, denials: [...this.#denials] };
+    this.#say(resultLine(this.session, totals, { result: this.#resultText, ...fields }));
+  }
+
+  interrupted(why: Interruption, open: ToolCall | undefined): number {
+    if (this.#halfText !== '') this.#block({ type: 'text', text: this.#halfText });
+    if (open !== undefined) {
+      const block: Block = { type: 'tool_result', tool_use_id: open.id, content: rejected, is_error: true };
+      this.#toolResult(open, block, 'User rejected tool use');
+    }
+    const note: Block = {
+      type: 'text',
+      text: open === undefined ? '[Request interrupted by user]' : '[Request interrupted by user for tool use]',
+    };
+    this.#say(userLine(this.session, [note]));
+    this.#unsaved.push({ role: 'user', content: [note] });
+    this.#running = false;
+    const totals = { requests: this.#requests, model: this.#args.model, denials: [...this.#denials] };
+    const reason = open === undefined ? 'aborted_streaming' : 'aborted_tools';
+    const errors = [
+      `[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=${open === undefined ? 'null' : 'tool_use'}`,
+    ];
+    this.#say(
+      resultLine(this.session, totals, {
+        subtype: 'error_during_execution',
+        is_error: true,
+        api_error_status: undefined,
+        terminal_reason: reason,
+        errors,
+      }),
+    );
+    // A signal ends the process before the open message is on disk; an interrupt saves it on the way out.
+    if (why === 'SIGINT') this.#unsaved = [];
+    return why === 'SIGINT' && open === undefined ? 0 : 1;
+  }
+
+  async close(): Promise<void> {
+    if (this.#control !== undefined) await this.#stage.input.untilEnd();
+    if (this.#requests > 0) this.endMessage();
+    this.#flushOther();
+  }
+
+  damage(how: SessionDamage): void {
+    this.#file.damage(how);
+  }
+
+  rewrite(line: string): string {
+    return line.replace(/"session_id":"[^"]*"/, `"session_id":"${this.session}"`);
+  }
+
+  #inMessage(): void {
+    if (this.#messageId === '') this.request();
+  }
+
+  #block(block: Block): void {
+    this.#inMessage();
+    this.#say(assistantLine(this.session, this.#messageId, this.#args.model, block));
+    this.#unsaved.push({ role: 'assistant', content: [block] });
+  }
+
+  #say(line: Line): void {
+    if (this.#args.outputFormat === 'stream-json') this.#stage.output.json(line);
+    else this.#held.push(line);
+  }
+
+  /** The other output formats say everything at the end. */
+  #flushOther(): void {
+    const result = this.#held.at(-1);
+    if (result === undefined) return;
+    if (this.#args.outputFormat === 'json') this.#stage.output.json(this.#args.verbose ? this.#held : result);
+    else this.#stage.output.raw(`${String(result['result'] ?? '')}\n`);
+  }
+}
+
+const notGranted = (tool: string): string =>
+  `Claude requested permissions to use ${tool}, but you haven't granted it yet.`;
+
+/** `ask` closes the call too: with `-p` there is nobody to ask. */
+function refusalOf(answer: HookAnswer): string | undefined {
+  const { permissionDecision: decision, permissionDecisionReason: reason } = answer.hookSpecificOutput ?? {};
+  if (decision === 'deny' || decision === 'ask') return reason ?? 'Denied by a hook';
+  return answer.decision === 'block' ? (answer.reason ?? 'Blocked by a hook') : undefined;
+}
