@@ -1,0 +1,150 @@
+import type { Failure } from '../../../kernel/failure.ts';
+import type { Ending, ProcessEnding } from '../../adapter.ts';
+import { readErrorText } from './error-text.ts';
+import { asObject, asString, parseObject, shorten } from './json-shape.ts';
+import { readRollout, type RolloutFacts } from './rollout.ts';
+import { readStderr } from './stderr.ts';
+
+/** What the stream of one attempt said, as far as its ending goes. */
+export interface AttemptFacts {
+  readonly threadId?: string;
+  readonly end?: { readonly kind: 'completed' } | { readonly kind: 'failed'; readonly message: string };
+  /** The reason of an inner retry that had not succeeded when the stream ended. */
+  readonly healing?: string;
+  /** The last `error` line that was no notice of an inner retry. */
+  readonly lastError?: string;
+  /** The model's text after the last call; empty when there is none. */
+  readonly answer: string;
+}
+
+/** Names of codex for which the kernel has another word. All others are passed on as they are. */
+const kernelTypes: ReadonlyMap<string, string> = new Map([
+  ['unauthorized', 'authentication_error'],
+  ['bad_request', 'invalid_request_error'],
+  ['invalid_prompt', 'refusal'],
+  ['sandbox_error', 'sandbox_denied'],
+  ['session_budget_exceeded', 'max_budget'],
+  ['response_stream_disconnected', 'stream_disconnected'],
+  ['response_stream_connection_failed', 'stream_disconnected'],
+]);
+
+/** Names that say nothing by themselves, or only together with their status. */
+const emptyInfos: ReadonlySet<string> = new Set([
+  'other',
+  'http_connection_failed',
+  'response_too_many_failed_attempts',
+  'usage_limit_exceeded',
+]);
+
+/**
+ * What an ending was. The session file speaks first (typed), then the last `turn.failed` by the table of sentences, and
+ * standard error only when the stream says nothing. Success needs `turn.completed`, an answer, the conversation that was
+ * asked for, no denied call, and an exit that does not contradict it.
+ */
+export function judgeEnding(process: ProcessEnding, facts: AttemptFacts): Ending {
+  const failure = strayed(process, facts) ?? failed(process, facts);
+  if (failure === undefined) return { ok: true, text: facts.answer };
+  return { ok: false, failure: process.exit === undefined ? failure : { exit: process.exit, ...failure } };
+}
+
+/** Another conversation than the one asked for: whatever it says is not about ours. */
+function strayed(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
+  if (process.mode !== 'resume' || facts.threadId === undefined || process.sessionId === undefined) return undefined;
+  if (process.sessionId === facts.threadId) return undefined;
+  return {
+    type: 'session_changed',
+    message: `codex went on in conversation ${facts.threadId} instead of ${process.sessionId}.`,
+  };
+}
+
+function failed(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
+  if (facts.end?.kind === 'failed') return describe(facts.end.message, readRollout(process.session));
+  if (process.failure !== undefined) return withCause(process.failure, process, facts);
+  if (facts.end === undefined) return endedEarly(process, facts);
+  return doubtful(process, facts);
+}
+
+/** `turn.completed`: is it true? */
+function doubtful(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
+  const { denied } = readRollout(process.session);
+  const first = denied[0];
+  if (first !== undefined)
+    return {
+      denied,
+      message: `codex stopped ${denied.length} call(s) of the model by its sandbox or rules: ${first.summary}`,
+    };
+  const code = process.exit?.code;
+  if (code !== undefined && code !== null && code !== 0)
+    return { message: `codex reported a completed turn but exited with code ${code}.` };
+  if (facts.answer.trim() === '')
+    return { type: 'empty_answer', message: 'The turn completed without an answer of the model.' };
+  return undefined;
+}
+
+/** A failed turn: typed facts of the session file, the sentence as fallback. */
+function describe(message: string, rollout: RolloutFacts): Failure {
+  const read = readErrorText(message);
+  const status = rollout.status ?? read?.status;
+  const type = typeOf(rollout, read?.rule.endsWith(':usage-limit') ?? false);
+  const resetsAt = type === 'usage_limit_reached' ? rollout.limit?.resetsAt : undefined;
+  const cause = readBody(message);
+  return {
+    message: oneLine(message === '' ? 'codex reported a failed turn without a reason.' : message),
+    ...(type === undefined ? {} : { type }),
+    ...(rollout.info === undefined ? {} : { category: rollout.info }),
+    ...(status === undefined ? {} : { status }),
+    ...(resetsAt === undefined ? {} : { resetsAt }),
+    ...(read?.class === undefined ? {} : { text: { class: read.class, rule: read.rule } }),
+    ...(read?.retryAfterMs === undefined ? {} : { retryAfterMs: read.retryAfterMs }),
+    ...(cause === undefined ? {} : { cause }),
+  };
+}
+
+/**
+ * codex has one name for a limit that ends by itself and for credit that is gone. A window that is used up, or the sentence
+ * that names the time, tells them apart.
+ */
+function typeOf(rollout: RolloutFacts, saysUsageLimit: boolean): string | undefined {
+  const { info } = rollout;
+  if (info === undefined) return undefined;
+  if (info === 'usage_limit_exceeded')
+    return saysUsageLimit || rollout.limit?.usedUp === true ? 'usage_limit_reached' : 'usage_limit_exceeded';
+  const type = kernelTypes.get(info);
+  if (type !== undefined) return type;
+  return emptyInfos.has(info) ? undefined : info;
+}
+
+/** Of a 400 codex prints the provider's body as it came; its type and code are structured facts. */
+function readBody(message: string): Failure | undefined {
+  const error = asObject(parseObject(message)?.['error']);
+  const type = asString(error?.['type']);
+  const code = asString(error?.['code']);
+  if (type === undefined && code === undefined) return undefined;
+  const inner: Failure | undefined = type === undefined ? undefined : { type, message: `error type ${type}` };
+  if (code === undefined) return inner;
+  return { type: code, message: `error code ${code}`, ...(inner === undefined ? {} : { cause: inner }) };
+}
+
+/** The coordinator ended it: a stall while codex was reconnecting has the reason of that as its cause. */
+function withCause(failure: Failure, process: ProcessEnding, facts: AttemptFacts): Failure {
+  const stalled = failure.process === 'idle-timeout' || failure.process === 'startup-timeout';
+  if (stalled && facts.healing !== undefined && failure.cause === undefined)
+    return { ...failure, cause: describe(facts.healing, { denied: [] }) };
+  if (failure.process !== 'ended-without-result') return failure;
+  const cause = endedEarly(process, facts);
+  return cause.process === undefined && failure.cause === undefined ? { ...failure, cause } : failure;
+}
+
+/** The stream has no end. Before the first turn, standard error says why; a last `error` line is the next best. */
+function endedEarly(process: ProcessEnding, facts: AttemptFacts): Failure {
+  const said = facts.threadId === undefined ? readStderr(process.stderr) : undefined;
+  if (said !== undefined) return said;
+  if (facts.lastError !== undefined) return describe(facts.lastError, { denied: [] });
+  const exit = process.exit?.signal ?? process.exit?.code ?? 'unknown';
+  return { process: 'ended-without-result', message: `codex ended (${exit}) without saying how the turn ended.` };
+}
+
+function oneLine(text: string): string {
+  const hidden = text.replaceAll(/(API key provided: )\S+/g, '$1[hidden].');
+  return shorten(hidden.replaceAll(/\s+/g, ' ').trim(), 460);
+}
