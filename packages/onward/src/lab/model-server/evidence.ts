@@ -6,7 +6,7 @@ import { isDelegated } from './script.ts';
 /** How much of the command in front of the evidence tells a quoted command from its output. */
 const LOOK_BACK = 8;
 /** How much of a command a text must quote to be about that step: continuations may shorten it. */
-const QUOTED = 24;
+const QUOTED = 60;
 const UNKNOWN =
   /\b(unknown|uncertain|unclear|not known|may (?:or may not )?have|might have|inspect|aborted|interrupted)\b/i;
 const BROKEN_OFF = /\b(aborted|interrupted|rejected|cancel+ed|timed out)\b/i;
