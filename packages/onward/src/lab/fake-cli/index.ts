@@ -14,6 +14,8 @@ export type {
   SignalName,
   Step,
   ToolStep,
+  OutwardStep,
+  TalkStep,
   TranscriptStep,
   WaitFor,
   WhenStep,

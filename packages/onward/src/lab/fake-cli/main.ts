@@ -7,8 +7,8 @@ import { readPlay } from './parse-play.ts';
 import type { Attempt, CliName, Play } from './play.ts';
 import { PlayError } from './play-error.ts';
 import { PlayState } from './record.ts';
-import { StepRunner, type Ending } from './run-steps.ts';
-import { CliExit, type Stage, type Voice } from './voice.ts';
+import { StepRunner } from './run-steps.ts';
+import { CliExit, type Ending, type Stage, type Voice } from './voice.ts';
 
 // The program behind an installed stand-in: `main NAME PLAY STATE ARGS...`. Exit 70 means that the play is at fault.
 

@@ -115,7 +115,7 @@ const stepFields: { readonly [kind: string]: Fields } = {
   grandchild: { 'command?': filled, 'ownSession?': flag, 'holdStdout?': flag, 'pidFile?': filled },
   run: { command: filled },
   'damage-session': { how: oneOf('delete', 'truncate', 'tear', 'garble') },
-  when: { if: condition, then: steps, 'else?': steps },
+  when: { if: condition, yes: steps, 'no?': steps },
   repeat: { times: whole(0, 10_000_000), steps },
 };
 
@@ -124,7 +124,7 @@ const step: Check = (value, place) => {
   const kind = (value as { readonly do?: unknown }).do;
   const fields = typeof kind === 'string' && Object.hasOwn(stepFields, kind) ? stepFields[kind] : undefined;
   if (fields === undefined) {
-    return fail(`${place}.do`, `must be one of ${Object.keys(stepFields).join(', ')}, not ${shown(kind)}.`);
+    fail(`${place}.do`, `must be one of ${Object.keys(stepFields).join(', ')}, not ${shown(kind)}.`);
   }
   object({ do: text, ...fields })(value, place);
 };

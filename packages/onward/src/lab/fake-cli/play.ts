@@ -74,8 +74,8 @@ export interface ToolStep {
 export interface WhenStep {
   readonly do: 'when';
   readonly if: Condition;
-  readonly then: readonly Step[];
-  readonly else?: readonly Step[];
+  readonly yes: readonly Step[];
+  readonly no?: readonly Step[];
 }
 
 /** Ends the turn with an error of the provider, in the words of this CLI. */
@@ -123,7 +123,10 @@ export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL' | 'SIGSEGV'
 export type WaitFor = 'stdin-eof' | 'interrupt' | 'next-prompt' | { readonly file: string };
 
 /** One thing that happens. */
-export type Step =
+export type Step = TalkStep | OutwardStep;
+
+/** A step of the conversation, said in the words of the CLI. */
+export type TalkStep =
   /** Reads the prompt (only with `opening: 'none'`). */
   | { readonly do: 'prompt' }
   /** Prints the opening lines (only with `opening: 'none'`). */
@@ -147,7 +150,10 @@ export type Step =
   /** A last text, then a successful ending. An empty text gives an ending without an answer. */
   | { readonly do: 'answer'; readonly text: string }
   /** Only the closing line, with these fields changed or added. */
-  | { readonly do: 'result'; readonly fields?: { readonly [name: string]: unknown }; readonly exit?: number }
+  | { readonly do: 'result'; readonly fields?: { readonly [name: string]: unknown }; readonly exit?: number };
+
+/** A step that concerns the process, its output or its files, whatever the CLI. */
+export type OutwardStep =
   /** Lines as they are. */
   | { readonly do: 'lines'; readonly lines: readonly string[] }
   | TranscriptStep

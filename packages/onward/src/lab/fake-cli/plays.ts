@@ -46,8 +46,8 @@ function toolSteps(task: Task, temperament: Temperament): readonly Step[] {
         {
           do: 'when',
           if: { file: 'effects.log', holds: 'one' },
-          then: [],
-          else: [{ ...tool, unlessSeen: task.evidence }],
+          yes: [],
+          no: [{ ...tool, unlessSeen: task.evidence }],
         },
       ];
     default:

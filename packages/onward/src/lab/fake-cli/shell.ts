@@ -22,7 +22,8 @@ export interface RunningTool {
  * files in `folder`, so that a child it leaves behind does not keep anybody waiting.
  */
 export function startTool(command: string, id: string, folder: string): RunningTool {
-  const files = [join(folder, `tool-${process.pid}-${id}.out`), join(folder, `tool-${process.pid}-${id}.err`)] as const;
+  const base = join(folder, `tool-${process.pid}-${id.replaceAll(/\W/g, '_')}`);
+  const files = [`${base}.out`, `${base}.err`] as const;
   const [out, err] = [openSync(files[0], 'w'), openSync(files[1], 'w')];
   const child = spawn('/bin/sh', ['-c', command], {
     detached: true,

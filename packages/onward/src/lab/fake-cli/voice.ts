@@ -1,5 +1,5 @@
 import type { FailureName } from './failures.ts';
-import type { Attempt, FailStep, SessionDamage, ToolStep } from './play.ts';
+import type { Attempt, FailStep, SessionDamage } from './play.ts';
 import type { Input } from './input.ts';
 import type { Output } from './output.ts';
 import type { PlayState } from './record.ts';
@@ -74,9 +74,23 @@ export interface Voice {
   rewrite(line: string): string;
 }
 
-/** Makes a tool step into a call. */
-export function toolCall(step: ToolStep, id: string): ToolCall {
-  return { id: step.id ?? id, name: step.name ?? 'Bash', command: step.command, window: step.window ?? 'ended' };
+/** How the steps of an attempt ended. */
+export type Ending =
+  /** All steps were played; the exit code that follows from the last closing line. */
+  | { readonly kind: 'played'; readonly exit: number }
+  /** An exit step: at once, whatever the CLI would do. */
+  | { readonly kind: 'exit'; readonly exit: number }
+  /** Ended from outside in the middle, perhaps inside a tool call. */
+  | { readonly kind: 'interrupted'; readonly why: Interruption; readonly open: ToolCall | undefined };
+
+/** Leaves the steps early. */
+export class Ended extends Error {
+  readonly ending: Ending;
+
+  constructor(ending: Ending) {
+    super(ending.kind);
+    this.ending = ending;
+  }
 }
 
 /** The parts of an attempt which a CLI needs at its beginning. */

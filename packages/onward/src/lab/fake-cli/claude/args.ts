@@ -78,7 +78,7 @@ function option(
   word: string,
 ): { readonly name: string; readonly values: string[]; readonly used: number } | undefined {
   const long = word.startsWith('--');
-  const [given = '', inline] = long ? splitOnce(word.slice(2)) : [short[word.slice(1)] ?? ''];
+  const [given, inline] = long ? splitOnce(word.slice(2)) : [short[word.slice(1)] ?? ''];
   if (inline !== undefined) return { name: given, values: [inline], used: 0 };
   const next = argv[index + 1];
   if (plain.has(given)) return { name: given, values: [], used: 0 };

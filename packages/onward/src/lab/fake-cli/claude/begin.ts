@@ -48,7 +48,7 @@ export function beginClaude(stage: Stage, argv: readonly string[], claim: () => 
   if (opening.refuse === 'not-logged-in') return refused(stage, 'Invalid API key · Please run /login', 'stdout');
   if (opening.refuse !== undefined) return refused(stage, inUse, 'stderr');
   const session = opening.swapSession === true ? randomUUID() : asked;
-  return { kind: 'voice', voice: new ClaudeVoice(stage, args, new SessionFile(session), session, opening) };
+  return { kind: 'voice', voice: new ClaudeVoice(stage, { args, file: new SessionFile(session), session, opening }) };
 }
 
 function refused(stage: Stage, why: string, where: 'stdout' | 'stderr'): Beginning {

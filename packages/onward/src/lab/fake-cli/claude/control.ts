@@ -9,6 +9,12 @@ export interface HookAnswer {
   readonly hookSpecificOutput?: { readonly permissionDecision?: string; readonly permissionDecisionReason?: string };
 }
 
+/** The answer to the question whether a tool may be used. */
+export interface Permit {
+  readonly behavior?: string;
+  readonly message?: string;
+}
+
 interface Matcher {
   readonly matcher?: string | null;
   readonly hookCallbackIds?: readonly string[];
@@ -76,16 +82,10 @@ export class Control {
   }
 
   /** Asks whether a tool may be used; nobody there means no. */
-  async mayUse(
-    tool: string,
-    input: unknown,
-    id: string,
-  ): Promise<{ readonly behavior?: string; readonly message?: string }> {
+  async mayUse(tool: string, input: unknown, id: string): Promise<Permit> {
     const request = { subtype: 'can_use_tool', tool_name: tool, input, permission_suggestions: [], tool_use_id: id };
-    return ((await this.#ask(request)) ?? { behavior: 'deny', message: 'Stream closed' }) as {
-      behavior?: string;
-      message?: string;
-    };
+    const answer = await this.#ask(request);
+    return answer === undefined ? { behavior: 'deny', message: 'Stream closed' } : (answer as Permit);
   }
 
   async #ask(request: Line): Promise<unknown> {
@@ -110,6 +110,7 @@ export class Control {
         return this.#request(line);
       case 'control_response':
         return this.#answered(line);
+      case undefined:
       default:
         // Keep-alives and messages of later versions.
         return undefined;
@@ -133,6 +134,7 @@ export class Control {
       case 'set_model':
       case 'end_session':
         return this.#reply(id, {});
+      case undefined:
       default:
         return this.#send({
           type: 'control_response',

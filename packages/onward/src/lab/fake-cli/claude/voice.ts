@@ -30,6 +30,14 @@ const rejected =
   "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string " +
   'was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.';
 
+/** What one process of Claude Code works with. */
+export interface ClaudeSession {
+  readonly args: ClaudeArgs;
+  readonly file: SessionFile;
+  readonly session: string;
+  readonly opening: Opening;
+}
+
 /** Claude Code as it speaks: which line says what, and what is on disk at that moment. */
 export class ClaudeVoice implements Voice {
   readonly session: string;
@@ -52,7 +60,7 @@ export class ClaudeVoice implements Voice {
   #unsaved: { readonly role: 'user' | 'assistant'; readonly content: readonly Block[] }[] = [];
   readonly #held: Line[] = [];
 
-  constructor(stage: Stage, args: ClaudeArgs, file: SessionFile, session: string, opening: Opening) {
+  constructor(stage: Stage, { args, file, session, opening }: ClaudeSession) {
     this.#stage = stage;
     this.#args = args;
     this.#file = file;
@@ -362,7 +370,7 @@ export class ClaudeVoice implements Voice {
     const result = this.#held.at(-1);
     if (result === undefined) return;
     if (this.#args.outputFormat === 'json') this.#stage.output.json(this.#args.verbose ? this.#held : result);
-    else this.#stage.output.raw(`${String(result['result'] ?? '')}\n`);
+    else this.#stage.output.raw(`${this.#resultText}\n`);
   }
 }
 
