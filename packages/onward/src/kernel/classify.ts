@@ -1,4 +1,4 @@
-import { type Classification, type Failure, type FailureClass, failureChain } from './failure.ts';
+import { type Classification, type Failure, type FailureClass, failureChain, resetsAtOf } from './failure.ts';
 
 /** Version of the table below; part of each rule's name, so that an old record stays readable after the table changed. */
 export const classifyVersion = 1;
@@ -6,8 +6,11 @@ export const classifyVersion = 1;
 interface Rule {
   readonly name: string;
   readonly class: FailureClass;
-  /** The evidence when the rule fits this link of the chain, e.g. `status=529`. */
-  readonly read: (link: Failure) => string | undefined;
+  /**
+   * The evidence when the rule fits this link of the chain, e.g. `status=529`. A rule that needs two signals looks for
+   * the second in the whole chain, since a wrapper may have taken one of them.
+   */
+  readonly read: (link: Failure, chain: readonly Failure[]) => string | undefined;
 }
 
 const has =
@@ -26,19 +29,26 @@ const status =
     return fits ? `status=${value}` : undefined;
   };
 
+const endOfLimit = (chain: readonly Failure[]): string | undefined => {
+  const at = chain[0] === undefined ? undefined : resetsAtOf(chain[0]);
+  return at === undefined ? undefined : `resetsAt=${new Date(at).toISOString()}`;
+};
+
 /**
- * The whole classification on one page, strongest signal first: what was proven not done, typed errors, the agent's
- * categories, a known end of a usage limit, stop reasons, status, transport, what an adapter's table read from text,
- * and last the fate of the process. The first rule that fits any link of the cause chain decides.
+ * The whole classification on one page, strongest signal first: what may still be happening, what was proven not
+ * done, types that say one thing only, the agent's categories, a known end of a usage limit, stop reasons, status, types so general that a status beside
+ * them says more, transport, what an adapter's table read from text, and last the fate of the process. The first rule
+ * that fits any link of the cause chain decides.
  */
 const rules: readonly Rule[] = [
+  { name: 'process-not-gone', class: 'outcome-unknown', read: has('process', 'not-gone') },
+  { name: 'unknown-outcome', class: 'outcome-unknown', read: has('type', 'outcome_unknown') },
   {
     name: 'denied-calls',
     class: 'policy',
-    read: (f) => (f.denied?.length ? `denied=${f.denied.map((d) => d.tool).join(',')}` : undefined),
+    read: (f) => (f.denied?.length ? `denied=${[...new Set(f.denied.map((d) => d.tool))].join(',')}` : undefined),
   },
 
-  { name: 'unknown-outcome', class: 'outcome-unknown', read: has('type', 'outcome_unknown') },
   {
     name: 'session-unknown',
     class: 'context-lost',
@@ -48,18 +58,35 @@ const rules: readonly Rule[] = [
   {
     name: 'usage-limit-type',
     class: 'quota',
-    read: (f) => (f.resetsAt === undefined ? undefined : has('type', 'usage_limit_reached', 'usage_limit_exceeded')(f)),
+    read: (f, chain) =>
+      endOfLimit(chain) === undefined ? undefined : has('type', 'usage_limit_reached', 'usage_limit_exceeded')(f),
   },
   {
     name: 'billing-type',
     class: 'billing',
-    read: has('type', 'billing_error', 'insufficient_quota', 'credit_exhausted', 'usage_limit_exceeded'),
+    read: has(
+      'type',
+      'billing_error',
+      'insufficient_quota',
+      'credit_exhausted',
+      'usage_limit_exceeded',
+      'usage_not_included',
+      'billing_hard_limit_reached',
+      'billing_not_active',
+    ),
   },
   { name: 'usage-limit-unknown-end', class: 'quota', read: has('type', 'usage_limit_reached') },
   {
     name: 'auth-type',
     class: 'auth',
-    read: has('type', 'authentication_error', 'permission_error', 'invalid_api_key', 'refresh_token_failed'),
+    read: has(
+      'type',
+      'authentication_error',
+      'permission_error',
+      'invalid_api_key',
+      'refresh_token_failed',
+      'unauthorized',
+    ),
   },
   {
     name: 'overflow-type',
@@ -69,7 +96,7 @@ const rules: readonly Rule[] = [
   {
     name: 'policy-type',
     class: 'policy',
-    read: has('type', 'content_filter', 'refusal', 'cyber_policy', 'sandbox_denied'),
+    read: has('type', 'content_filter', 'refusal', 'cyber_policy', 'sandbox_denied', 'sandbox_error'),
   },
   {
     name: 'throttle-type',
@@ -79,8 +106,52 @@ const rules: readonly Rule[] = [
   {
     name: 'overloaded',
     class: 'transient',
-    read: has('type', 'overloaded_error', 'server_is_overloaded', 'server_overloaded'),
+    read: has('type', 'overloaded_error', 'server_is_overloaded', 'server_overloaded', 'slow_down'),
   },
+  { name: 'input-type', class: 'input', read: has('type', 'model_not_found', 'invalid_input', 'invalid_prompt') },
+  { name: 'conflict-type', class: 'conflict', read: has('type', 'stale_version', 'active_writer') },
+  { name: 'quality-type', class: 'quality', read: has('type', 'check_failed', 'error_max_structured_output_retries') },
+  {
+    name: 'incomplete-type',
+    class: 'incomplete',
+    read: has('type', 'max_turns', 'error_max_turns', 'max_output_tokens', 'subagent_killed', 'interrupted'),
+  },
+  {
+    name: 'budget-type',
+    class: 'input',
+    read: has('type', 'max_budget', 'error_max_budget_usd', 'session_budget_exceeded'),
+  },
+
+  { name: 'billing-category', class: 'billing', read: has('category', 'billing_error', 'account_on_hold') },
+  {
+    name: 'auth-category',
+    class: 'auth',
+    read: has('category', 'authentication_failed', 'oauth_org_not_allowed', 'cloud_credential_error'),
+  },
+  { name: 'model-category', class: 'input', read: has('category', 'model_not_found') },
+  { name: 'server-category', class: 'transient', read: has('category', 'server_error', 'overloaded') },
+  {
+    name: 'usage-limit',
+    class: 'quota',
+    read: (_, chain) => (chain.some((f) => f.status === 401 || (f.status ?? 0) >= 500) ? undefined : endOfLimit(chain)),
+  },
+  { name: 'throttle-category', class: 'throttled', read: has('category', 'rate_limit') },
+  { name: 'tokens-category', class: 'incomplete', read: has('category', 'max_output_tokens') },
+
+  { name: 'refused', class: 'policy', read: has('stop', 'refusal', 'content_filter') },
+  { name: 'context-stop', class: 'overflow', read: has('stop', 'model_context_window_exceeded') },
+  {
+    name: 'ended-early',
+    class: 'incomplete',
+    read: has('stop', 'max_tokens', 'max_output_tokens', 'pause_turn', 'max_turns', 'max_turn_requests', 'length'),
+  },
+
+  { name: 'billing-status', class: 'billing', read: status(402) },
+  { name: 'auth-status', class: 'auth', read: status(401, 403) },
+  { name: 'throttle-status', class: 'throttled', read: status(429) },
+  { name: 'overflow-status', class: 'overflow', read: status(413) },
+  // 499 is a gateway saying that its own client went away; 409 a lock of the provider's.
+  { name: 'retry-status', class: 'transient', read: status(408, 409, 425, 499, [500, 599]) },
   {
     name: 'server-error-type',
     class: 'transient',
@@ -94,47 +165,17 @@ const rules: readonly Rule[] = [
       'empty_answer',
       'cut_answer',
       'malformed_chunk',
+      'http_connection_failed',
+      'response_stream_connection_failed',
+      'response_stream_disconnected',
+      'response_too_many_failed_attempts',
     ),
   },
   {
-    name: 'input-type',
+    name: 'invalid-request-type',
     class: 'input',
-    read: has('type', 'invalid_request_error', 'not_found_error', 'model_not_found', 'invalid_input'),
+    read: has('type', 'invalid_request_error', 'not_found_error', 'bad_request'),
   },
-  { name: 'conflict-type', class: 'conflict', read: has('type', 'stale_version', 'active_writer') },
-  { name: 'quality-type', class: 'quality', read: has('type', 'check_failed') },
-  {
-    name: 'incomplete-type',
-    class: 'incomplete',
-    read: has('type', 'max_turns', 'max_output_tokens', 'subagent_killed', 'interrupted'),
-  },
-  { name: 'budget-type', class: 'input', read: has('type', 'max_budget') },
-
-  {
-    name: 'usage-limit',
-    class: 'quota',
-    read: (f) => (f.resetsAt === undefined ? undefined : `resetsAt=${new Date(f.resetsAt).toISOString()}`),
-  },
-  { name: 'billing-category', class: 'billing', read: has('category', 'billing_error', 'account_on_hold') },
-  {
-    name: 'auth-category',
-    class: 'auth',
-    read: has('category', 'authentication_failed', 'oauth_org_not_allowed', 'cloud_credential_error'),
-  },
-  { name: 'model-category', class: 'input', read: has('category', 'model_not_found') },
-  { name: 'throttle-category', class: 'throttled', read: has('category', 'rate_limit') },
-  { name: 'server-category', class: 'transient', read: has('category', 'server_error', 'overloaded') },
-  { name: 'tokens-category', class: 'incomplete', read: has('category', 'max_output_tokens') },
-
-  { name: 'refused', class: 'policy', read: has('stop', 'refusal', 'content_filter') },
-  { name: 'context-stop', class: 'overflow', read: has('stop', 'model_context_window_exceeded') },
-  { name: 'ended-early', class: 'incomplete', read: has('stop', 'max_tokens', 'pause_turn', 'max_turns', 'length') },
-
-  { name: 'billing-status', class: 'billing', read: status(402) },
-  { name: 'auth-status', class: 'auth', read: status(401, 403) },
-  { name: 'throttle-status', class: 'throttled', read: status(429) },
-  { name: 'overflow-status', class: 'overflow', read: status(413) },
-  { name: 'retry-status', class: 'transient', read: status(408, 409, 425, [500, 599]) },
   { name: 'input-status', class: 'input', read: (f) => has('category', 'invalid_request')(f) ?? status([400, 499])(f) },
 
   {
@@ -151,6 +192,12 @@ const rules: readonly Rule[] = [
       'ENETUNREACH',
       'EHOSTUNREACH',
       'ENOTFOUND',
+      'ENETDOWN',
+      'ENETRESET',
+      'EHOSTDOWN',
+      'ERR_STREAM_PREMATURE_CLOSE',
+      'ConnectionRefused',
+      'ConnectionClosed',
       'UND_ERR_SOCKET',
       'UND_ERR_HEADERS_TIMEOUT',
       'UND_ERR_BODY_TIMEOUT',
@@ -166,11 +213,13 @@ const rules: readonly Rule[] = [
   {
     name: 'no-such-program',
     class: 'input',
-    read: (f) =>
-      f.process === 'spawn-failed' ? has('code', 'ENOENT', 'EACCES', 'E2BIG', 'ENOTDIR', 'ENOEXEC')(f) : undefined,
+    read: (f, chain) =>
+      chain.some((link) => link.process === 'spawn-failed')
+        ? has('code', 'ENOENT', 'EACCES', 'E2BIG', 'ENOTDIR', 'ENOEXEC')(f)
+        : undefined,
   },
-  { name: 'process-not-gone', class: 'outcome-unknown', read: has('process', 'not-gone') },
   { name: 'stalled', class: 'transient', read: has('process', 'startup-timeout', 'idle-timeout') },
+  { name: 'time-is-up', class: 'incomplete', read: has('process', 'wall-timeout') },
   { name: 'tool-stalled', class: 'crash', read: has('process', 'tool-timeout') },
   {
     name: 'ended-without-result',
@@ -188,7 +237,7 @@ export function classify(failure: Failure): Classification {
   const chain = failureChain(failure);
   for (const rule of rules) {
     for (const link of chain) {
-      const evidence = rule.read(link);
+      const evidence = rule.read(link, chain);
       if (evidence === undefined) continue;
       if (link.text !== undefined && rule.name === 'adapter-text')
         return { class: link.text.class, rule: link.text.rule, evidence };

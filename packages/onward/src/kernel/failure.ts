@@ -88,14 +88,22 @@ export function failureChain(failure: Failure): readonly Failure[] {
   return chain;
 }
 
-/** The longest hint of the chain, ms; `undefined` when no link has one. */
+/**
+ * The longest hint of the chain, ms; `undefined` when no link has one. What is no amount of time (NaN, negative) counts
+ * as none; an endless one stays, since it does say not to come back.
+ */
 export function retryAfterOf(failure: Failure): number | undefined {
-  const hints = failureChain(failure).flatMap((link) => (link.retryAfterMs === undefined ? [] : [link.retryAfterMs]));
+  const hints = failureChain(failure).flatMap(({ retryAfterMs: ms }) => (ms !== undefined && ms >= 0 ? [ms] : []));
   return hints.length === 0 ? undefined : Math.max(...hints);
 }
 
-/** The latest end of a usage limit in the chain, ms since the epoch; `undefined` when no link names one. */
+/** The last moment that a `Date` can hold, ms since the epoch. */
+const lastMoment = 8_640_000_000_000_000;
+
+/** The latest end of a usage limit in the chain, ms since the epoch; `undefined` when no link names a real moment. */
 export function resetsAtOf(failure: Failure): number | undefined {
-  const times = failureChain(failure).flatMap((link) => (link.resetsAt === undefined ? [] : [link.resetsAt]));
+  const times = failureChain(failure).flatMap(({ resetsAt: at }) =>
+    at !== undefined && at >= 0 && at <= lastMoment ? [at] : [],
+  );
   return times.length === 0 ? undefined : Math.max(...times);
 }
