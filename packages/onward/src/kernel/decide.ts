@@ -1,7 +1,7 @@
 import type { BudgetUnit } from './budget.ts';
 import { assertNever } from './error.ts';
 import type { FailureClass } from './failure.ts';
-import type { Policy } from './policy.ts';
+import { longestMs, type Policy } from './policy.ts';
 
 /**
  * What may be continued, as the loop knows it now. `same`: the conversation can go on. `nothing-accepted`: it is proven
@@ -16,7 +16,7 @@ export interface Situation {
   readonly policy: Policy;
   readonly continuable: Continuable;
   readonly counts: {
-    /** Attempts begun so far, the failed one included. */
+    /** Attempts begun so far, the failed one included. Those that ended at a usage limit do not count against `total`. */
     readonly attempts: number;
     /** Failures in a row without progress, this one included. */
     readonly consecutive: number;
@@ -122,29 +122,53 @@ export function decide(s: Situation): Decision {
 /** A bounded repeat in the same context, after the schedule's wait or the server's hint, whichever is longer. */
 function retry(s: Situation): Decision {
   if (s.poisoned) return rebuild(s, 'the same fault came back right after continuing');
-  const hint = s.retryAfterMs ?? 0;
-  const wait = s.policy.retry.scheduleMs[s.counts.consecutive - 1];
+  const hint = hintOf(s);
+  if (hint > longestMs)
+    return bounded(s) ?? { action: 'stop', reason: 'final', because: 'the server asks for a wait of over a year' };
+  const wait = scheduled(s);
   if (wait === undefined) return holdOrStop(s, hint);
-  if (hint > s.policy.retry.hintCapMs)
-    return park(s, s.now + hint, 'hint', 'the server asks for a longer wait than a process is held for');
   const jittered = wait * (1 + s.policy.retry.jitter * (2 * s.sample - 1));
-  const hinted = hint === 0 ? 0 : hint + s.sample * Math.min(hint * 0.1, 5_000);
+  const hinted = spread(s, hint);
+  const at = s.now + Math.ceil(Math.max(jittered, hinted));
+  if (hint > s.policy.retry.hintCapMs) return parkOnHint(s, at);
   const nth = `failure ${s.counts.consecutive} of ${s.policy.retry.scheduleMs.length} in a row that are retried`;
-  return goOn(
-    s,
-    s.now + Math.ceil(Math.max(jittered, hinted)),
-    hinted > jittered ? `${nth}, no earlier than the server asked` : nth,
-  );
+  return goOn(s, at, hinted > jittered ? `${nth}, no earlier than the server asked` : nth);
+}
+
+/** The wait before the next attempt; `undefined` when the schedule is used up. */
+function scheduled(s: Situation): number | undefined {
+  const { strategy, scheduleMs } = s.policy.retry;
+  switch (strategy) {
+    case 'list':
+      return scheduleMs[s.counts.consecutive - 1];
+    default:
+      return assertNever(strategy, 'decide');
+  }
+}
+
+/** The server's hint, ms; 0 without one. What is no amount of time counts as none. */
+function hintOf(s: Situation): number {
+  return s.retryAfterMs !== undefined && s.retryAfterMs > 0 ? s.retryAfterMs : 0;
+}
+
+/** Never earlier than asked, and a little later, so that many who were told the same do not come back together. */
+function spread(s: Situation, hint: number): number {
+  return hint + s.sample * Math.min(hint * 0.1, 5_000);
 }
 
 /** After the schedule: patience with an outage while attempts produce nothing, else the end. */
 function holdOrStop(s: Situation, hint: number): Decision {
   const { everyMs, patienceMs } = s.policy.outage;
-  const at = s.now + Math.max(everyMs, hint);
-  const down = s.class !== 'crash' && s.silent && at <= s.failingSince + patienceMs;
-  if (!down || !s.policy.retry.enabled) return stopRetrying(s);
+  const at = s.now + Math.ceil(Math.max(everyMs, spread(s, hint)));
+  const outage = (s.class === 'transient' || s.class === 'throttled') && s.silent && everyMs > 0;
+  if (!outage || at > s.failingSince + patienceMs || !s.policy.retry.enabled) return stopRetrying(s);
+  if (hint > s.policy.retry.hintCapMs) return parkOnHint(s, at);
   const decision = goOn(s, at, 'the provider is down; one try at a time until the patience ends');
   return decision.action === 'continue' ? { ...decision, action: 'hold' } : decision;
+}
+
+function parkOnHint(s: Situation, until: number): Decision {
+  return park(s, until, 'hint', 'the server asks for a longer wait than a process is held for');
 }
 
 function stopRetrying(s: Situation): Decision {
@@ -154,12 +178,12 @@ function stopRetrying(s: Situation): Decision {
 }
 
 function waitForQuota(s: Situation): Decision {
-  if (s.resetsAt === undefined)
+  if (s.resetsAt === undefined || !(s.resetsAt - s.now <= longestMs))
     return { action: 'stop', reason: 'quota', because: 'a usage limit is reached and its end is not known' };
   if (s.counts.quotaWindows >= s.policy.quota.windows) {
     return { action: 'stop', reason: 'quota', because: 'a usage limit is reached and no wait for it was asked for' };
   }
-  return park(s, s.resetsAt + s.policy.quota.marginMs, 'quota', 'the usage limit ends then');
+  return park(s, Math.ceil(s.resetsAt + s.policy.quota.marginMs), 'quota', 'the usage limit ends then');
 }
 
 function overflow(s: Situation): Decision {
@@ -176,15 +200,20 @@ function unclassified(s: Situation): Decision {
   return retry(s);
 }
 
+/** Waits without a process. Whatever forbids to go on afterwards is said now, not after hours. */
 function park(s: Situation, until: number, on: 'quota' | 'hint', because: string): Decision {
-  return bounded(s) ?? { action: 'park', until: Math.max(until, s.now), on, because };
+  const after = goOn(s, s.now, because);
+  const goes = after.action === 'continue' || after.action === 'restart' || after.action === 'rebuild';
+  return goes ? { action: 'park', until: Math.max(until, s.now), on, because } : after;
 }
 
 /** One fresh conversation with a summary from the journal, labelled as such. */
 function rebuild(s: Situation, because: string): Decision {
   const stop = bounded(s);
   if (stop !== undefined) return stop;
-  if (s.continuable === 'nothing-accepted') return { action: 'restart', at: s.now, because };
+  if (s.continuable === 'unknown') return askBlind();
+  if (s.continuable === 'nothing-accepted')
+    return scheduled(s) === undefined ? stopRetrying(s) : { action: 'restart', at: s.now, because };
   if (s.counts.fallbacks >= s.policy.retry.fallbacks)
     return { action: 'stop', reason: 'final', because: `${because}, and no fresh start is left` };
   return { action: 'rebuild', at: s.now, because };
@@ -204,17 +233,22 @@ function goOn(s: Situation, at: number, because: string): Decision {
       return fresh.action === 'rebuild' ? { ...fresh, at } : fresh;
     }
     case 'unknown':
-      return { action: 'ask', because: 'the prompt may have been accepted, and there is no conversation to look at' };
+      return askBlind();
     default:
       return assertNever(s.continuable, 'decide');
   }
+}
+
+function askBlind(): Decision {
+  return { action: 'ask', because: 'the prompt may have been accepted, and there is no conversation to look at' };
 }
 
 /** What forbids any further attempt, whatever the class. */
 function bounded(s: Situation): Decision | undefined {
   if (!s.policy.retry.enabled || s.policy.retry.scheduleMs.length === 0)
     return { action: 'stop', reason: 'disabled', because: 'retries are switched off' };
-  if (s.counts.attempts >= s.policy.retry.total)
+  const atUsageLimits = s.counts.quotaWindows + (s.class === 'quota' ? 1 : 0);
+  if (s.counts.attempts - atUsageLimits >= s.policy.retry.total)
     return { action: 'budget', unit: 'attempts', because: `all ${s.policy.retry.total} attempts are used` };
   return undefined;
 }
