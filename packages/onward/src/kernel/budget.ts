@@ -1,4 +1,5 @@
 import { OnwardError } from './error.ts';
+import { emptyIdMap, getById, type IdMap, withId } from './id-map.ts';
 
 /** What can be limited: counts, ms, tokens and US dollars. The `retry` units count only what was spent again. */
 export const budgetUnits = [
@@ -25,19 +26,17 @@ interface Node {
   readonly used: Amounts;
 }
 
-interface Entry {
-  readonly node: string;
-  readonly amounts: Amounts;
-  readonly settled: boolean;
-}
+/** An open reservation, or `settled`: which is all that is kept of it, since the sums hold the rest. */
+type Entry = { readonly node: string; readonly amounts: Amounts } | 'settled';
 
 /**
  * A tree of limits as plain data. What a child reserves or spends counts in every node above it, so that no branch can
- * spend what the whole does not have. Every change names an id and is idempotent: folding a log twice gives the same tree.
+ * spend what the whole does not have. Every change names an id and is idempotent, for any id ever seen: folding a log
+ * twice gives the same tree. A change costs about the same however many went before.
  */
 export interface Budget {
-  readonly nodes: Readonly<Record<string, Node>>;
-  readonly entries: Readonly<Record<string, Entry>>;
+  readonly nodes: IdMap<Node>;
+  readonly entries: IdMap<Entry>;
 }
 
 /** A reservation holds, or the first limit that stands in its way. */
@@ -51,34 +50,36 @@ export type Reserved =
       readonly wanted: number;
     };
 
-/** A tree with a root and its limits. */
+/** A tree with a root and its limits. Throws `budget/bad-amount` for a limit that is no amount. */
 export function createBudget(root: string, limits: Amounts): Budget {
-  refuseBadAmounts(limits);
-  return { nodes: { [root]: { parent: null, limits, used: {} } }, entries: {} };
+  const node: Node = { parent: null, limits: clean(limits), used: {} };
+  return { nodes: withId(emptyIdMap<Node>(), root, node), entries: emptyIdMap() };
 }
 
 /** Adds a branch; adding the same branch again changes nothing. */
 export function addBranch(budget: Budget, name: string, parent: string, limits: Amounts): Budget {
-  refuseBadAmounts(limits);
+  const node: Node = { parent, limits: clean(limits), used: {} };
   nodeOf(budget, parent);
-  if (Object.hasOwn(budget.nodes, name)) return budget;
-  return { ...budget, nodes: { ...budget.nodes, [name]: { parent, limits, used: {} } } };
+  if (getById(budget.nodes, name) !== undefined) return budget;
+  return { ...budget, nodes: withId(budget.nodes, name, node) };
 }
 
 /** Sets amounts aside before the act they pay for. The same id again is the same reservation. */
 export function reserve(budget: Budget, node: string, id: string, amounts: Amounts): Reserved {
-  refuseBadAmounts(amounts);
-  if (Object.hasOwn(budget.entries, id)) return { ok: true, budget };
-  for (const name of lineage(budget, node)) {
+  const asked = clean(amounts);
+  const path = lineage(budget, node);
+  if (getById(budget.entries, id) !== undefined) return { ok: true, budget };
+  for (const name of path) {
     const { limits, used } = nodeOf(budget, name);
     for (const unit of budgetUnits) {
       const limit = limits[unit];
-      const wanted = (used[unit] ?? 0) + (amounts[unit] ?? 0);
-      if (limit !== undefined && (amounts[unit] ?? 0) > 0 && wanted > limit)
-        return { ok: false, node: name, unit, limit, wanted };
+      const more = asked[unit] ?? 0;
+      if (limit === undefined || more === 0) continue;
+      const wanted = exact(unit, (used[unit] ?? 0) + more);
+      if (wanted > limit) return { ok: false, node: name, unit, limit, wanted };
     }
   }
-  return { ok: true, budget: put(budget, id, { node, amounts, settled: false }) };
+  return { ok: true, budget: record(budget, id, { node, amounts: asked }, add(budget, path, asked, {})) };
 }
 
 /**
@@ -86,10 +87,11 @@ export function reserve(budget: Budget, node: string, id: string, amounts: Amoun
  * reservation is refused. Without a reservation it records the spending. Settling again changes nothing.
  */
 export function settle(budget: Budget, node: string, id: string, actual: Amounts): Budget {
-  refuseBadAmounts(actual);
-  const earlier = Object.hasOwn(budget.entries, id) ? budget.entries[id] : undefined;
-  if (earlier?.settled === true) return budget;
-  return put(budget, id, { node: earlier?.node ?? node, amounts: actual, settled: true });
+  const spent = clean(actual);
+  const earlier = getById(budget.entries, id);
+  if (earlier === 'settled') return budget;
+  const path = lineage(budget, earlier?.node ?? node);
+  return record(budget, id, 'settled', add(budget, path, spent, earlier?.amounts ?? {}));
 }
 
 /** The first unit of a node or of one above it that is used up, and where. */
@@ -112,19 +114,23 @@ export function usedOf(budget: Budget, node: string): Amounts {
   return nodeOf(budget, node).used;
 }
 
-function put(budget: Budget, id: string, entry: Entry): Budget {
-  const before = Object.hasOwn(budget.entries, id) ? budget.entries[id]?.amounts : undefined;
-  const nodes = { ...budget.nodes };
-  for (const name of lineage(budget, entry.node)) {
+function record(budget: Budget, id: string, entry: Entry, nodes: IdMap<Node>): Budget {
+  return { nodes, entries: withId(budget.entries, id, entry) };
+}
+
+/** The nodes after `more` was added to each of the path and `less` taken away. */
+function add(budget: Budget, path: readonly string[], more: Amounts, less: Amounts): IdMap<Node> {
+  let { nodes } = budget;
+  for (const name of path) {
     const node = nodeOf(budget, name);
-    const used: Partial<Record<BudgetUnit, number>> = { ...node.used };
+    const used: Partial<Record<BudgetUnit, number>> = {};
     for (const unit of budgetUnits) {
-      const change = (entry.amounts[unit] ?? 0) - (before?.[unit] ?? 0);
-      if (change !== 0) used[unit] = (used[unit] ?? 0) + change;
+      const sum = exact(unit, (node.used[unit] ?? 0) + (more[unit] ?? 0) - (less[unit] ?? 0));
+      if (sum !== 0) used[unit] = sum;
     }
-    nodes[name] = { ...node, used };
+    nodes = withId(nodes, name, { ...node, used });
   }
-  return { nodes, entries: { ...budget.entries, [id]: entry } };
+  return nodes;
 }
 
 function lineage(budget: Budget, node: string): readonly string[] {
@@ -134,19 +140,34 @@ function lineage(budget: Budget, node: string): readonly string[] {
 }
 
 function nodeOf(budget: Budget, name: string): Node {
-  const node = Object.hasOwn(budget.nodes, name) ? budget.nodes[name] : undefined;
+  const node = getById(budget.nodes, name);
   if (node === undefined)
     throw new OnwardError('budget/unknown-node', `There is no budget named ${name}.`, { place: name });
   return node;
 }
 
-function refuseBadAmounts(amounts: Amounts): void {
+/**
+ * The grid on which amounts of a unit are kept: nano-dollars, else thousandths. Sums are put back on the grid, so that ten
+ * times 0.1 is 1 and no order of adding gives another total.
+ */
+function exact(unit: BudgetUnit, amount: number): number {
+  const grid = unit === 'usd' || unit === 'retryUsd' ? 1e9 : 1e3;
+  return Math.round(amount * grid) / grid + 0;
+}
+
+/** The amounts on the grid. Above the largest (9 million dollars) sums would no longer be exact. */
+function clean(amounts: Amounts): Amounts {
+  const kept: Partial<Record<BudgetUnit, number>> = {};
   for (const [unit, amount] of Object.entries(amounts)) {
-    if (typeof amount === 'number' && amount >= 0 && (budgetUnits as readonly string[]).includes(unit)) continue;
-    throw new OnwardError(
-      'budget/bad-amount',
-      `${unit} cannot be ${String(amount)}: amounts are numbers of at least 0.`,
-      { place: unit },
-    );
+    const known = budgetUnits.find((name) => name === unit);
+    const largest = known === 'usd' || known === 'retryUsd' ? 9e6 : 9e12;
+    if (known === undefined || typeof amount !== 'number' || !(amount >= 0 && amount <= largest))
+      throw new OnwardError(
+        'budget/bad-amount',
+        `${unit} cannot be ${String(amount)}: amounts are numbers of known units, from 0 to ${largest}.`,
+        { place: unit },
+      );
+    kept[known] = exact(known, amount);
   }
+  return kept;
 }

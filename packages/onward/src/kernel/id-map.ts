@@ -1,0 +1,68 @@
+/**
+ * A map from ids to values as plain JSON, whose changed copy shares all but a few small objects with the original: a pure
+ * fold that adds an entry per event stays linear, where copying one large object each time would be quadratic. A tree of
+ * small objects, split by a hash of the id. Its shape depends only on the ids in it, not on the order in which they came.
+ */
+export type IdMap<Value> =
+  | { readonly few: Readonly<Record<string, Value>> }
+  | { readonly many: readonly IdMap<Value>[] };
+
+const fanOut = 16;
+const largestLeaf = 8;
+/** 32 bits of hash, 4 for each level; what still collides then shares a leaf. */
+const deepest = 8;
+
+/** A map without entries. */
+export function emptyIdMap<Value>(): IdMap<Value> {
+  return { few: {} };
+}
+
+/** The value of an id; `undefined` when there is none. */
+export function getById<Value>(map: IdMap<Value>, id: string): Value | undefined {
+  const hash = hashOf(id);
+  let node = map;
+  for (let level = 0; 'many' in node; level++) {
+    const next: IdMap<Value> | undefined = node.many[slot(hash, level)];
+    if (next === undefined) return undefined;
+    node = next;
+  }
+  return Object.hasOwn(node.few, id) ? node.few[id] : undefined;
+}
+
+/** A copy in which the id has that value. */
+export function withId<Value>(map: IdMap<Value>, id: string, value: Value): IdMap<Value> {
+  return put(map, id, value, 0);
+}
+
+function put<Value>(node: IdMap<Value>, id: string, value: Value, level: number): IdMap<Value> {
+  if ('many' in node) {
+    const at = slot(hashOf(id), level);
+    return { many: node.many.with(at, put(node.many[at] ?? emptyIdMap(), id, value, level + 1)) };
+  }
+  const few = { ...node.few, [id]: value };
+  const entries = Object.entries(few);
+  if (entries.length <= largestLeaf || level === deepest) return { few };
+  const groups = Array.from({ length: fanOut }, (): [string, Value][] => []);
+  for (const entry of entries) groups[slot(hashOf(entry[0]), level)]?.push(entry);
+  return { many: groups.map((group) => leafOf(group, level + 1)) };
+}
+
+/** All entries of a split leaf can fall into one slot, which then has to be split again. */
+function leafOf<Value>(entries: readonly (readonly [string, Value])[], level: number): IdMap<Value> {
+  let leaf: IdMap<Value> = emptyIdMap();
+  for (const [id, value] of entries) leaf = put(leaf, id, value, level);
+  return leaf;
+}
+
+function slot(hash: number, level: number): number {
+  return (hash >>> (4 * level)) % fanOut;
+}
+
+/** FNV-1a over UTF-16 units, then mixed, since its low bits alone spread short ids badly. Not for secrets. */
+function hashOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < id.length; index++) hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193);
+  hash ^= hash >>> 15;
+  hash = Math.imul(hash, 0x2c1b3c6d);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
