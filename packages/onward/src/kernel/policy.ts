@@ -59,7 +59,7 @@ export interface Policy {
 }
 
 /** The policy of a supervised CLI run where nothing else is set. */
-export const defaultPolicy: Policy = {
+export const defaultPolicy: Policy = freeze({
   retry: {
     enabled: true,
     strategy: 'list',
@@ -85,7 +85,7 @@ export const defaultPolicy: Policy = {
     ladderMs: 5_000,
     goneMs: 10_000,
   },
-};
+});
 
 /** Where a value came from, strongest first. */
 export type PolicySource = 'flag' | 'environment' | 'project' | 'user' | 'default';
@@ -121,9 +121,10 @@ export function resolvePolicy(
   defaults: Policy = defaultPolicy,
 ): PolicySnapshot {
   const provenance: Record<string, PolicySource> = {};
-  for (const layer of layers) refuseUnknown(layer.values, defaults as unknown as Json, '', layer.source);
-  const policy = merge(layers, defaults as unknown as Json, '', provenance) as unknown as Policy;
-  return { version: 1, policy, provenance, hash: hash.sha256(`policy/1 ${canonicalJson(policy as unknown as Json)}`) };
+  for (const layer of layers) refuseBad(layer.values, defaults as unknown as Json, '', layer.source);
+  const policy = merge(layers, defaults as unknown as Json, '', provenance);
+  const text = canonicalJson(policy);
+  return freeze({ version: 1, policy: policy as unknown as Policy, provenance, hash: hash.sha256(`policy/1 ${text}`) });
 }
 
 function merge(
@@ -142,19 +143,29 @@ function merge(
   for (const layer of layers) {
     const value = lookUp(layer.values, path);
     if (value === undefined) continue;
-    check(value, fallback, path, layer.source);
     provenance[path] = layer.source;
-    return value;
+    return copyOf(value);
   }
   provenance[path] = 'default';
-  return fallback;
+  return copyOf(fallback);
+}
+
+/** A snapshot shares nothing with the configuration it was made from. */
+function copyOf(value: Json): Json {
+  return Array.isArray(value) ? [...(value as readonly Json[])] : value;
+}
+
+function freeze<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) freeze(inner);
+  return Object.freeze(value);
 }
 
 function check(value: Json, fallback: Json, path: string, source: PolicySource): void {
   const wrong = (must: string): OnwardError =>
     new OnwardError(
       'config/bad-value',
-      `The setting ${path} (from ${source}) must be ${must}; it is ${JSON.stringify(value)}.`,
+      `The setting ${path} (from ${source}) must be ${must}; it is ${JSON.stringify(value).slice(0, 80)}.`,
       { place: path },
     );
   if (typeof fallback === 'number') checkNumber(value, path, wrong);
@@ -164,28 +175,51 @@ function check(value: Json, fallback: Json, path: string, source: PolicySource):
     if (!choices[path]?.includes(value as string)) throw wrong(`one of ${choices[path]?.join(', ')}`);
   } else {
     if (!Array.isArray(value) || value.length > 100) throw wrong('a list of at most 100 times');
-    for (const item of value as readonly Json[]) checkNumber(item, path, wrong);
+    for (const [index, item] of (value as readonly Json[]).entries())
+      checkNumber(item, path, (must) => wrong(`${must} at place ${index + 1}`));
   }
 }
 
+/** Counts, which would be meant as times if they were larger. All other whole numbers are times. */
+const counts: readonly string[] = [
+  'retry.total',
+  'retry.unclassified',
+  'retry.auth',
+  'retry.fallbacks',
+  'retry.inner',
+  'quota.windows',
+  'revisions',
+];
+
+/** More than that is taken for a slip, so that nothing runs without an outer bound. */
+const highestCount = 1_000;
+
 function checkNumber(value: Json, path: string, wrong: (must: string) => OnwardError): void {
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) throw wrong('a number of at least 0');
+  if (typeof value !== 'number' || !(value >= 0) || Object.is(value, -0)) throw wrong('a number of at least 0');
   if (path === 'retry.jitter') {
     if (value > 1) throw wrong('a share between 0 and 1');
-  } else if (!Number.isInteger(value)) throw wrong('a whole number');
+    return;
+  }
+  const [most, unit] = counts.includes(path) ? [highestCount, ''] : [longestMs, ' (a year in ms)'];
+  if (value > most) throw wrong(`at most ${most}${unit}`);
+  if (!Number.isInteger(value)) throw wrong('a whole number');
   if (path === 'retry.total' && value < 1) throw wrong('at least 1');
-  if (value > longestMs) throw wrong(`at most ${longestMs} (a year in ms)`);
 }
 
-function refuseUnknown(values: Json, known: Json, path: string, source: PolicySource): void {
-  if (!isRecord(known)) return;
+function refuseBad(values: Json, known: Json, path: string, source: PolicySource): void {
+  if (!isRecord(known)) {
+    check(values, known, path, source);
+    return;
+  }
   if (!isRecord(values))
     throw new OnwardError(
       'config/bad-value',
       `The setting ${path || 'policy'} (from ${source}) must be a group of settings.`,
-      { place: path },
+      { place: path || 'policy' },
     );
   for (const [key, inner] of Object.entries(values)) {
+    // From code, `undefined` is a setting that was not made.
+    if ((inner as Json | undefined) === undefined) continue;
     const expected = Object.hasOwn(known, key) ? known[key] : undefined;
     if (expected === undefined) {
       throw new OnwardError('config/unknown-setting', `There is no setting ${join(path, key)} (from ${source}).`, {
@@ -193,7 +227,7 @@ function refuseUnknown(values: Json, known: Json, path: string, source: PolicySo
         next: [`Known here: ${Object.keys(known).join(', ')}.`],
       });
     }
-    refuseUnknown(inner, expected, join(path, key), source);
+    refuseBad(inner, expected, join(path, key), source);
   }
 }
 
