@@ -36,5 +36,14 @@ export function isOnwardError(error: unknown, code?: string): error is OnwardErr
 
 /** Ends a `switch` over a closed union: the compiler refuses a missing case, and a value from outside is named. */
 export function assertNever(value: never, what: string): never {
-  throw new OnwardError('bug/unhandled-case', `${what} met a value it does not know: ${JSON.stringify(value)}`);
+  throw new OnwardError('bug/unhandled-case', `${what} met a value it does not know: ${inWords(value)}`);
+}
+
+/** What JSON cannot say (a cycle, a bigint) must not hide the real error behind one of its own. */
+function inWords(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? String(value)).slice(0, 200);
+  } catch {
+    return typeof value;
+  }
 }

@@ -16,10 +16,15 @@ export type EventTable = Readonly<Record<string, EventReader>>;
 
 /**
  * Brings an event to the newest version this program knows. `undefined` for one that may be skipped.
- * Throws `journal/newer-version` for a type or version from a newer program: half a history must not be acted on.
+ * Throws `journal/newer-version` for a type or version from a newer program: half a history must not be acted on; and
+ * `journal/bad-event` for one whose version is no version.
  */
 export function upcast(event: StoredEvent, table: EventTable): StoredEvent | undefined {
-  const reader = table[event.type];
+  const reader = Object.hasOwn(table, event.type) ? table[event.type] : undefined;
+  if (!Number.isInteger(event.v) || event.v < 1)
+    throw new OnwardError('journal/bad-event', `${place(event)} has no version: ${event.type} v${event.v}.`, {
+      place: place(event),
+    });
   if (reader === undefined || event.v > reader.v) {
     if (event.ignorable === true) return undefined;
     throw new OnwardError(

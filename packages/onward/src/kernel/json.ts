@@ -1,9 +1,13 @@
 /** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
+/** How deep values may be nested: deeper ones would overflow the stack of whoever writes or hashes them. */
+const deepest = 500;
+
 /**
- * Where in `value` something is that JSON would lose or change (`undefined`, NaN, a function, a date, a cycle,
- * a lone surrogate, -0), as a path like `$.usage.tokens`; `undefined` when the value is plain JSON.
+ * Where in `value` something is that JSON would lose or change (`undefined`, NaN, a function, a date, a cycle, a symbol,
+ * a lone surrogate, -0) or that is nested deeper than 500 levels, as a path like `$.usage.tokens`; `undefined` when the
+ * value is plain JSON.
  */
 export function findNonJson(value: unknown, path = '$', seen: readonly object[] = []): string | undefined {
   if (value === null || typeof value === 'boolean') return undefined;
@@ -13,9 +17,10 @@ export function findNonJson(value: unknown, path = '$', seen: readonly object[] 
 }
 
 function findInObject(value: object, path: string, seen: readonly object[]): string | undefined {
-  if (seen.includes(value)) return path;
+  if (seen.length === deepest || seen.includes(value) || Object.getOwnPropertySymbols(value).length > 0) return path;
   const inside = [...seen, value];
   if (Array.isArray(value)) {
+    if (Object.keys(value).length > value.length) return path;
     for (let index = 0; index < value.length; index++) {
       const found = findNonJson(value[index], `${path}[${index}]`, inside);
       if (found !== undefined) return found;
