@@ -185,7 +185,7 @@ class InProcessEngine implements Engine {
       const entry = this.#find(inboxKey ?? row.stream);
       if (entry === undefined) continue;
       if (inboxKey !== undefined) mail.add(entry);
-      else if (!entry.advancing && entry.failures === 0 && entry.due !== row.due) {
+      else if (!entry.advancing && entry.due !== row.due) {
         entry.due = row.due;
         this.wake(entry.key);
       }

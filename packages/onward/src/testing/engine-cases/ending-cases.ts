@@ -35,6 +35,30 @@ export const endingCases: readonly EngineCase[] = [
     },
   },
   {
+    name: 'settled does not take an older answer for that of a call which is wanted or under way',
+    run: async (rig) => {
+      const work = scripted(rig, (_key, nth) => (nth === 1 ? QUESTION : DONE));
+      const engine = rig.engine([work]);
+      await engine.start();
+      engine.wake('run:a');
+      await rig.clock.advance(0);
+      engine.wake('run:a');
+      assert.deepEqual(await engine.settled('run:a', new AbortController().signal), DONE);
+    },
+  },
+  {
+    name: 'a call that was asked for right before the disposal does not come',
+    run: async (rig) => {
+      const work = scripted(rig, () => DONE);
+      const engine = rig.engine([work]);
+      await engine.start();
+      engine.wake('run:a');
+      await engine[Symbol.asyncDispose]();
+      await rig.clock.advance(10 * rig.pollMs);
+      assert.deepEqual(work.calls, []);
+    },
+  },
+  {
     name: 'disposal waits for the call under way, then no call and no timer is left',
     run: async (rig) => {
       const gate = Promise.withResolvers<void>();

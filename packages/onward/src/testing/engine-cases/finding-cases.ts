@@ -38,6 +38,24 @@ export const findingCases: readonly EngineCase[] = [
     },
   },
   {
+    name: 'a row that is due while the advance that will clear it is under way leads to no other call',
+    run: async (rig) => {
+      const gate = Promise.withResolvers<void>();
+      const work = scripted(rig, async (key) => {
+        await gate.promise;
+        return rest(rig, key);
+      });
+      const engine = rig.engine([work]);
+      await engine.start();
+      await accept(rig, 'run:a');
+      engine.wake('run:a');
+      await rig.clock.advance(3 * rig.pollMs);
+      gate.resolve();
+      await rig.clock.advance(10 * rig.pollMs);
+      assert.equal(work.times('run:a'), 1);
+    },
+  },
+  {
     name: 'due streams of work that it does not know, however many, do not hide its own',
     run: async (rig) => {
       for (let n = 0; n < 250; n++) await accept(rig, `strange:${n}`, rig.clock.now() - 1000);
@@ -74,6 +92,19 @@ export const findingCases: readonly EngineCase[] = [
       engine.wake('run:a');
       await rig.clock.advance(rig.pollMs);
       await send(rig, 'run:a', 'followup-1');
+      await rig.clock.advance(10 * rig.pollMs);
+      assert.equal(work.times('run:a'), 2);
+    },
+  },
+  {
+    name: 'a message that makes the inbox due wakes also what is done',
+    run: async (rig) => {
+      const work = scripted(rig, () => DONE);
+      const engine = rig.engine([work]);
+      await engine.start();
+      engine.wake('run:a');
+      await rig.clock.advance(rig.pollMs);
+      await send(rig, 'run:a', 'followup-1', rig.clock.now());
       await rig.clock.advance(10 * rig.pollMs);
       assert.equal(work.times('run:a'), 2);
     },

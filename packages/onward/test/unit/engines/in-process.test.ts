@@ -120,6 +120,35 @@ describe('the in-process engine', () => {
     await engine[Symbol.asyncDispose]();
   });
 
+  test('an inbox that breaks later is reported under its key, and not at every look', async () => {
+    let broken = false;
+    const { clock, engine, errors } = setup(() => QUESTION, {
+      breaks: (method, stream) => {
+        if (broken && method === 'read' && stream === 'inbox:run:a') throw new Error('damaged at 3');
+      },
+    });
+    await engine.start();
+    engine.wake('run:a');
+    await clock.advance(2_000);
+    broken = true;
+    await clock.advance(120_000);
+    expect(new Set(errors.map((error) => error.join(' ')))).toEqual(new Set(['damaged at 3 run:a']));
+    expect(errors.length).toBeLessThan(12);
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test('a second start does nothing', async () => {
+    const { clock, journal, work, engine } = setup(() => QUESTION, { isDead: () => true });
+    await accept(journal, 'run:a', null);
+    await journal.claim('run:a', HOLDER, 60_000);
+    await engine.start();
+    await clock.advance(0);
+    await engine.start();
+    await clock.advance(0);
+    expect(work.times('run:a')).toBe(1);
+    await engine[Symbol.asyncDispose]();
+  });
+
   test('a reporter that throws does not stop the engine', async () => {
     const { clock, work, engine } = setup(
       (_key, nth) => {
@@ -185,6 +214,20 @@ describe('the in-process engine', () => {
     await clock.advance(1000);
     await settling;
     await engine[Symbol.asyncDispose]();
+  });
+
+  test('whoever waits while calls fail is not given an older answer at the disposal', async () => {
+    const { clock, engine } = setup((_key, nth) => {
+      if (nth > 1) throw new Error('later');
+      return QUESTION;
+    });
+    engine.wake('run:a');
+    await clock.advance(0);
+    engine.wake('run:a');
+    const settled = engine.settled('run:a', new AbortController().signal);
+    await clock.advance(0);
+    const [refused] = await Promise.allSettled([settled, engine[Symbol.asyncDispose]()]);
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'engine/disposed' } });
   });
 
   test('whoever waits is told when the engine is disposed of', async () => {
