@@ -1,0 +1,133 @@
+import type { DeniedCall, Failure } from '../../../kernel/failure.ts';
+import type { Ending, ProcessEnding } from '../../adapter.ts';
+import { readBanner } from './banners.ts';
+import type { ApiError } from './failure-facts.ts';
+import { resultFailure } from './failure-facts.ts';
+import type { Messages } from './messages.ts';
+import { shapeAt, shapesAt, type Shape, shorten, textAt } from './shape.ts';
+import { failedTask, type Tasks } from './tasks.ts';
+
+/** What one attempt has said, when it is over. */
+export interface Said {
+  /** The last `result` line. */
+  readonly result: Shape | undefined;
+  /** The error that the CLI wrote last, unless it went on afterwards. */
+  readonly error: ApiError | undefined;
+  readonly sessionId: string | undefined;
+  /** When a rejected usage limit ends, ms since the epoch. */
+  readonly resetsAt: number | undefined;
+  readonly messages: Messages;
+  readonly tasks: Tasks;
+  readonly lines: number;
+}
+
+/** What an ending was, from all of its evidence: a `result` line that is coherent wins over how the process went. */
+export function endingOf(said: Said, process: ProcessEnding): Ending {
+  const failure = findFailure(said, process);
+  if (failure === undefined) return { ok: true, text: answerOf(said.result) };
+  const exit = process.exit === undefined || failure.exit !== undefined ? {} : { exit: process.exit };
+  return { ok: false, failure: { ...failure, ...exit } };
+}
+
+function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
+  const { result } = said;
+  if (result === undefined) return withoutResult(said, process);
+  if (process.mode === 'resume' && process.sessionId !== undefined && said.sessionId !== undefined) {
+    if (said.sessionId !== process.sessionId)
+      return {
+        message: `Claude Code went on in session ${said.sessionId} instead of ${process.sessionId}.`,
+        type: 'session_changed',
+      };
+  }
+  const error = resultFailure(result, said.error, said.resetsAt);
+  // A stop that Onward itself asked for is told by its own reason, not by the interrupt which carried it out.
+  if (error?.type === 'interrupted' && process.failure !== undefined) return { ...process.failure };
+  if (error !== undefined) return process.failure === undefined ? error : { ...error, cause: process.failure };
+  return incoherent(said, result, process);
+}
+
+/** Reasons to doubt a `result` that claims success. */
+function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure | undefined {
+  const denied = deniedCalls(result);
+  if (denied.length > 0) {
+    const tools = [...new Set(denied.map((call) => call.tool))].join(', ');
+    return { message: `Claude Code was not allowed to use ${tools}.`, denied };
+  }
+  const task = failedTask(said.tasks);
+  if (task !== undefined)
+    return { message: `A subagent did not finish its work: ${shorten(task, 200)}`, type: 'subagent_killed' };
+  const cut = cutAnswer(said, result);
+  if (cut !== undefined) return cut;
+  if (answerOf(result).trim() === '') return { message: 'The answer was empty.', type: 'empty_answer' };
+  const code = process.exit?.code;
+  // From 128 on it is a signal: the process was ended after it had said all. Below, the CLI itself disagrees.
+  if (typeof code === 'number' && code > 0 && code < 128 && process.failure === undefined)
+    return { message: `Claude Code printed an answer but ended with exit code ${code}.` };
+  return undefined;
+}
+
+/**
+ * A stream that ends cleanly before its message does passes for success in the CLI: exit 0, part of the text. With
+ * stream events the missing end of the message shows it; without them the stop reason, which is then absent or still
+ * that of an earlier message.
+ */
+function cutAnswer(said: Said, result: Shape): Failure | undefined {
+  const { last } = said.messages;
+  // A slash command that the CLI answers by itself has neither a message nor a reason for its end.
+  if (last === undefined && textAt(result, 'terminal_reason') === undefined) return undefined;
+  const message = 'The answer was cut off: its message never ended.';
+  if (last?.streamed === true && !last.ended) return { message, type: 'cut_answer' };
+  const stop = (last?.streamed === true ? last.stop : undefined) ?? textAt(result, 'stop_reason');
+  switch (stop) {
+    case 'end_turn':
+    case 'stop_sequence':
+      return undefined;
+    case undefined:
+      return { message, type: 'cut_answer' };
+    case 'tool_use':
+      return result['structured_output'] === undefined ? { message, type: 'cut_answer' } : undefined;
+    default:
+      return { message: `The model stopped early: ${stop}.`, stop };
+  }
+}
+
+function withoutResult(said: Said, process: ProcessEnding): Failure {
+  const cause = said.error === undefined ? {} : { cause: said.error.failure };
+  if (process.failure !== undefined) return { ...process.failure, ...cause };
+  const spoken = said.lines === 0 ? firstLine(process.stderr) : undefined;
+  const banner = spoken === undefined ? undefined : readBanner(spoken);
+  if (spoken !== undefined && banner !== undefined)
+    return {
+      message: shorten(spoken, 500),
+      ...(banner.type === undefined ? {} : { type: banner.type }),
+      text: { class: banner.class, rule: banner.rule },
+    };
+  const how = spoken === undefined ? '' : ` Its last words: ${shorten(spoken, 300)}`;
+  return { message: `Claude Code ended without a result.${how}`, process: 'ended-without-result', ...cause };
+}
+
+function firstLine(text: string): string | undefined {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => line !== '' && !line.startsWith('Warning:'));
+}
+
+/** Tool calls that the user's own permission rules refused. */
+function deniedCalls(result: Shape): readonly DeniedCall[] {
+  const denied = shapesAt(result, 'permission_denials').map((denial) => {
+    const input = shapeAt(denial, 'tool_input');
+    const told = ['command', 'file_path', 'url', 'pattern', 'description'].map((field) => textAt(input, field));
+    const summary = told.find((text) => text !== undefined) ?? JSON.stringify(input ?? {});
+    return { tool: textAt(denial, 'tool_name') ?? 'unknown', summary: shorten(summary, 200) };
+  });
+  if (textAt(result, 'stop_reason') !== 'tool_deferred') return denied;
+  const deferred = shapeAt(result, 'deferred_tool_use');
+  return [...denied, { tool: textAt(deferred, 'name') ?? 'unknown', summary: 'put off by a hook' }];
+}
+
+function answerOf(result: Shape | undefined): string {
+  const text = textAt(result, 'result') ?? '';
+  const structured = result?.['structured_output'];
+  return text === '' && structured !== undefined && structured !== null ? JSON.stringify(structured) : text;
+}
