@@ -1,0 +1,90 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { OnwardError } from '../../kernel/error.ts';
+
+/** "Onwd": marks the file as a journal of this program (sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x4f6e7764;
+
+/**
+ * `migrations[n]` brings schema n to n + 1, inside one transaction. Never edited once released: old files pass through all
+ * of them. Events are clustered by stream, so that reading one stream touches only its own pages.
+ */
+const migrations: readonly string[] = [
+  `
+  create table stream (
+    id integer primary key autoincrement,
+    name text not null unique,
+    last integer not null,
+    head text not null,
+    epoch integer not null,
+    holder text,
+    expires integer,
+    due integer,
+    seal text not null
+  ) strict;
+  create index stream_due on stream (due) where due is not null;
+  create table event (
+    stream integer not null,
+    position integer not null,
+    at integer not null,
+    epoch integer,
+    type text not null,
+    v integer not null,
+    id text,
+    ignorable integer,
+    data text not null,
+    checksum text not null,
+    primary key (stream, position)
+  ) strict, without rowid;
+  create unique index event_id on event (stream, id) where id is not null;
+  create table blob (sha256 text not null primary key, bytes blob not null) strict;
+  create table blob_use (
+    stream integer not null,
+    sha256 text not null,
+    primary key (stream, sha256)
+  ) strict, without rowid;
+  create index blob_use_sha256 on blob_use (sha256);
+  create table fence (epoch_floor integer not null) strict;
+  insert into fence values (0);
+  `,
+];
+
+/** What a file turned out to be. */
+export type FileKind = 'empty' | 'old' | 'current';
+
+/**
+ * Looks at the file without changing it. Throws `journal/foreign` for another program's database and
+ * `journal/newer-schema` for a journal of a newer onward.
+ */
+export function inspect(db: DatabaseSync, path: string): FileKind {
+  const application = pragmaNumber(db, 'application_id');
+  const version = pragmaNumber(db, 'user_version');
+  const tables = db.prepare('select count(*) as n from sqlite_schema').get() as { n: number };
+  // A crash between making the file and its schema leaves a database without tables.
+  if (application === 0 && version === 0 && tables.n === 0) return 'empty';
+  if (application !== APPLICATION_ID) {
+    throw new OnwardError('journal/foreign', `${path} is the database of another program, so it is no journal.`, {
+      place: path,
+      next: ['Choose another file with --journal; this one was left as it is.'],
+    });
+  }
+  if (version > migrations.length) {
+    throw new OnwardError(
+      'journal/newer-schema',
+      `The journal ${path} was written by a newer onward (schema ${version}; this one knows ${migrations.length}).`,
+      { place: path, next: ['Update onward on this machine.', 'Or choose another file with --journal.'] },
+    );
+  }
+  return version === migrations.length ? 'current' : 'old';
+}
+
+/** Brings the file to the newest schema. The caller holds the write lock and commits. */
+export function migrate(db: DatabaseSync, path: string): void {
+  if (inspect(db, path) === 'current') return;
+  for (const step of migrations.slice(pragmaNumber(db, 'user_version'))) db.exec(step);
+  db.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${migrations.length}`);
+}
+
+/** The value of a pragma that is a whole number. */
+export function pragmaNumber(db: DatabaseSync, name: string): number {
+  return Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
+}
