@@ -32,3 +32,25 @@ export { tryLockSession, type SessionLock, type SessionLockRequest, type Session
 export { ensurePrivateDir } from './private-dir.ts';
 export { MARKER_VARIABLE } from './marker.ts';
 export { requirePosix } from './platform.ts';
+export { tailLines, type SpoolTail, type TailOptions } from './spool.ts';
+export { type SpoolItem, type SpoolPlace } from './line-splitter.ts';
+export {
+  observed,
+  startWatchdogs,
+  tick,
+  watchdogs,
+  type Observation,
+  type Tick,
+  type Watch,
+  type WatchdogLimits,
+  type WatchdogName,
+  type WatchdogState,
+} from './watchdogs.ts';
+export {
+  defaultLadder,
+  endAgent,
+  type LadderOptions,
+  type LadderReport,
+  type LadderResult,
+  type LadderStep,
+} from './ladder.ts';

@@ -3,7 +3,7 @@ import type { Signal } from '../kernel/signal.ts';
 import type { ProcessIdentity } from './identity.ts';
 import { MARKER_VARIABLE, requireMarker } from './marker.ts';
 import { requirePosix } from './platform.ts';
-import { listProcesses, readVariable, type ProcessRow } from './process-table.ts';
+import { listProcesses, readProcess, readVariable, type ProcessRow } from './process-table.ts';
 
 /** A process of the attempt. */
 export interface SweptProcess extends ProcessIdentity {
@@ -17,8 +17,8 @@ export interface SweepSubject {
   /** Processes known from before (the agent, from the journal): they count, with all below them, if the start is the same. */
   readonly seen?: readonly ProcessIdentity[];
   /**
-   * The group of an agent that *this* process started and saw end just now: all in it count. Not after a restart of the
-   * host: the number may belong to somebody else by then.
+   * The group of an agent that *this* process started (name the agent in `seen` too): all in it count. Not after a restart
+   * of the host: the number may belong to somebody else by then.
    */
   readonly group?: number;
 }
@@ -77,20 +77,28 @@ export function findProcesses(subject: SweepSubject): readonly SweptProcess[] {
   requirePosix('Looking for processes');
   requireMarker(subject.marker);
   const rows = listProcesses().filter((row) => row.pid !== process.pid);
+  const isKnown = knownOnes(subject);
   const ours = new Set<number>();
   const others = new Set<number>();
   for (const row of rows) {
     const marker = readVariable(row.pid, MARKER_VARIABLE);
-    if (marker === subject.marker || (marker === undefined && isKnown(row, subject))) ours.add(row.pid);
+    if (marker === subject.marker || (marker === undefined && isKnown(row))) ours.add(row.pid);
     else if (marker !== undefined) others.add(row.pid);
   }
   addDescendants(rows, ours, others);
   return rows.filter((row) => ours.has(row.pid)).map(({ pid, startedAt, name }) => ({ pid, startedAt, name }));
 }
 
-function isKnown(row: ProcessRow, { seen = [], group }: SweepSubject): boolean {
-  if (group !== undefined && (row.group === group || row.session === group)) return true;
-  return seen.some((known) => known.pid === row.pid && known.startedAt === row.startedAt);
+/** Tells whether an unmarked process is known to belong to the attempt. */
+function knownOnes({ seen = [], group }: SweepSubject): (row: ProcessRow) => boolean {
+  const starts = new Map(seen.map((known) => [known.pid, known.startedAt]));
+  // The group's number may have gone to a process that has nothing to do with it, once all of the group had ended.
+  const leader = group === undefined ? undefined : readProcess(group);
+  const isOurGroup = leader === undefined || starts.get(leader.pid) === leader.startedAt;
+  return (row) => {
+    if (group !== undefined && isOurGroup && (row.group === group || row.session === group)) return true;
+    return starts.get(row.pid) === row.startedAt;
+  };
 }
 
 function addDescendants(rows: readonly ProcessRow[], ours: Set<number>, others: ReadonlySet<number>): void {
