@@ -15,12 +15,10 @@ function memoryHarness(): JournalHarness {
 }
 
 describe('the journal contract on memory', () => {
-  for (const journalCase of journalContract) {
-    it(`${journalCase.name}`, async (context) => {
-      const harness = memoryHarness();
-      const reason = skipReason(journalCase, harness.capabilities);
-      if (reason !== undefined) context.skip(reason);
-      await expect(journalCase.run(harness)).resolves.toBeUndefined();
-    });
-  }
+  it.for(journalContract.map((one) => [one.name, one] as const))('%s', async ([, one], context) => {
+    const harness = memoryHarness();
+    const reason = skipReason(one, harness.capabilities);
+    if (reason !== undefined) context.skip(reason);
+    await expect(one.run(harness)).resolves.toBeUndefined();
+  });
 });
