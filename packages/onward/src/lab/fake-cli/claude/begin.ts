@@ -67,7 +67,7 @@ function unknownSession(stage: Stage, id: string, args: ClaudeArgs): Beginning {
     stop_reason: null,
     errors: [why],
   };
-  const line = resultLine(randomUUID(), { requests: 0, model: args.model, denials: [] }, { ...fields, modelUsage: {} });
+  const line = resultLine(randomUUID(), { completed: 0, turns: 0, model: args.model, denials: [] }, fields);
   if (args.outputFormat === 'stream-json') stage.output.json(line);
   else stage.output.error(`${why}\n`);
   return { kind: 'refused', why, exit: 1 };

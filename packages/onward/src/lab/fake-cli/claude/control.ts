@@ -36,8 +36,10 @@ interface Incoming {
 /** What happens when the other side speaks. */
 export interface ControlEvents {
   readonly prompt: (text: string) => void;
-  /** Asked to end the turn; `acknowledge` answers that. */
-  readonly interrupt: (acknowledge: () => void) => void;
+  /** Asked to end the turn; true when that is granted. */
+  readonly interrupt: () => boolean;
+  /** A hook that nobody answered: noise on standard error, and the tool runs. */
+  readonly unanswered: (error: string) => void;
   /** A line that is no message. The real CLI ends with exit 1. */
   readonly badLine: (error: string) => void;
 }
@@ -75,7 +77,8 @@ export class Control {
           input: { ...input, hook_event_name: event },
         };
         const answer = await this.#ask({ ...request, tool_use_id: input['tool_use_id'] });
-        if (answer !== undefined) answers.push(answer as HookAnswer);
+        if (answer === undefined) this.#events.unanswered(`Error in hook callback ${callback}: error: Stream closed`);
+        else answers.push(answer as HookAnswer);
       }
     }
     return answers;
@@ -93,7 +96,9 @@ export class Control {
     const id = randomUUID();
     const answer = new Promise<unknown>((resolve) => this.#questions.set(id, resolve));
     this.#send({ type: 'control_request', request_id: id, request });
-    return await Promise.race([answer, this.#input.untilEnd().then(() => undefined)]);
+    const open = await Promise.race([answer, this.#input.untilEnd().then(() => undefined)]);
+    this.#questions.delete(id);
+    return open;
   }
 
   #take(text: string): void {
@@ -129,7 +134,7 @@ export class Control {
           account: {},
         });
       case 'interrupt':
-        return this.#events.interrupt(() => this.#reply(id, { still_queued: [] }));
+        return this.#interrupt(id);
       case 'set_permission_mode':
       case 'set_model':
       case 'end_session':
@@ -147,9 +152,18 @@ export class Control {
     }
   }
 
+  /** Takes back its open questions, acknowledges, and ends the turn, in this order. */
+  #interrupt(id: string | undefined): void {
+    if (!this.#events.interrupt()) return;
+    for (const question of this.#questions.keys()) this.#send({ type: 'control_cancel_request', request_id: question });
+    this.#questions.clear();
+    this.#reply(id);
+  }
+
   /** Answers a request of the other side. */
-  #reply(id: string | undefined, response: Line): void {
-    this.#send({ type: 'control_response', response: { subtype: 'success', request_id: id, response } });
+  #reply(id: string | undefined, response?: Line): void {
+    const answer = response === undefined ? {} : { response };
+    this.#send({ type: 'control_response', response: { subtype: 'success', request_id: id, ...answer } });
   }
 
   #answered({ response }: Incoming): void {

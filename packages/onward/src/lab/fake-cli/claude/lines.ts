@@ -142,14 +142,18 @@ export function deltaLine(session: string, text: string): Line {
 
 /** What the closing line sums up. */
 export interface Totals {
-  readonly requests: number;
+  /** Model messages that were complete; only these are charged. */
+  readonly completed: number;
+  /** One, and one more for each line in the user's name. */
+  readonly turns: number;
   readonly model: string;
   readonly denials: readonly Line[];
 }
 
 /** The closing line; `fields` are changed or added. */
 export function resultLine(session: string, totals: Totals, fields: Line): Line {
-  const [input, output, cost] = [totals.requests * 100, totals.requests * 30, totals.requests * 0.00075];
+  const { completed } = totals;
+  const [input, output, cost] = [completed * 100, completed * 30, completed * 0.00075];
   const usage = {
     input_tokens: input,
     cache_creation_input_tokens: 0,
@@ -175,16 +179,33 @@ export function resultLine(session: string, totals: Totals, fields: Line): Line 
     api_error_status: null,
     duration_ms: 800,
     duration_api_ms: 400,
-    num_turns: totals.requests,
+    num_turns: totals.turns,
     stop_reason: 'end_turn',
     session_id: session,
     total_cost_usd: cost,
     usage,
-    modelUsage: { [totals.model]: ofModel },
+    modelUsage: completed === 0 ? {} : { [totals.model]: ofModel },
     permission_denials: totals.denials,
     terminal_reason: 'completed',
     fast_mode_state: 'off',
     uuid: randomUUID(),
     ...fields,
+  };
+}
+
+/** What the model is told about a call that was under way when the turn was ended. It may have run all the same. */
+export const rejectedText: string =
+  "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string " +
+  'was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.';
+
+/** How the closing line of a turn that was ended from outside differs. */
+export function interruptedFields(inTool: boolean): Line {
+  return {
+    subtype: 'error_during_execution',
+    is_error: true,
+    api_error_status: undefined,
+    stop_reason: inTool ? 'tool_use' : null,
+    terminal_reason: inTool ? 'aborted_tools' : 'aborted_streaming',
+    errors: [`[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=${inTool ? 'tool_use' : 'null'}`],
   };
 }

@@ -18,7 +18,8 @@ export type Block =
 interface SavedLine {
   readonly type: string;
   readonly uuid?: string;
-  readonly message?: { readonly role: string; readonly content: string | readonly Block[] };
+  readonly isApiErrorMessage?: boolean;
+  readonly message: { readonly role: string; readonly content: string | readonly Block[] };
 }
 
 /** A session of Claude Code on disk: one JSONL file per session, in a folder named after the working directory. */
@@ -64,13 +65,20 @@ export class SessionFile {
     appendFileSync(this.path, `${JSON.stringify(line)}\n`);
   }
 
-  /** The saved lines that can be read; a torn or garbled one is skipped, as the real CLI does. */
+  /** Adds a line that is no message, as the real file has between and after them. */
+  note(line: { readonly [name: string]: unknown }): void {
+    mkdirSync(dirname(this.path), { recursive: true });
+    appendFileSync(this.path, `${JSON.stringify({ ...line, sessionId: this.#id })}\n`);
+  }
+
+  /** The saved messages that can be read; a torn or garbled one is skipped, as the real CLI does. */
   lines(): SavedLine[] {
     if (!this.exists()) return [];
     const found: SavedLine[] = [];
     for (const text of readFileSync(this.path, 'utf8').split('\n')) {
       try {
-        if (text !== '') found.push(JSON.parse(text) as SavedLine);
+        const line = text === '' ? {} : (JSON.parse(text) as Partial<SavedLine>);
+        if (line.message !== undefined) found.push(line as SavedLine);
       } catch {
         // Skipped.
       }
@@ -82,14 +90,14 @@ export class SessionFile {
   /** What a model would be shown of it: texts and results of tools, not what the tools were asked. */
   visible(): string {
     return this.lines()
-      .map((line) => contentText(line.message?.content ?? ''))
+      .map((line) => contentText(line.message.content))
       .join('\n');
   }
 
   /** True when the last saved message is a finished answer. */
   settled(): boolean {
     const last = this.lines().at(-1);
-    return last?.type === 'assistant' && !('isApiErrorMessage' in last);
+    return last?.type === 'assistant' && last.isApiErrorMessage !== true;
   }
 
   /** Spoils the file. */

@@ -12,23 +12,23 @@ import {
   type Voice,
 } from '../voice.ts';
 import type { ClaudeArgs } from './args.ts';
-import { Control, type HookAnswer } from './control.ts';
+import { Control } from './control.ts';
+import { notGranted, ToolGate } from './gate.ts';
 import {
   assistantLine,
   deltaLine,
   initLine,
+  interruptedFields,
+  rejectedText,
   resultLine,
   retryLine,
   syntheticLine,
   toolResultLine,
   userLine,
   type Line,
+  type Totals,
 } from './lines.ts';
 import type { Block, SessionFile } from './session-file.ts';
-
-const rejected =
-  "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string " +
-  'was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.';
 
 /** What one process of Claude Code works with. */
 export interface ClaudeSession {
@@ -45,6 +45,7 @@ export class ClaudeVoice implements Voice {
   readonly #args: ClaudeArgs;
   readonly #file: SessionFile;
   readonly #control: Control | undefined;
+  readonly #gate: ToolGate;
   readonly #prompts: string[] = [];
   #promptArrived: () => void = () => {};
   #prompt: Promise<string> | undefined;
@@ -53,6 +54,8 @@ export class ClaudeVoice implements Voice {
   #messageId = '';
   #halfText = '';
   #requests = 0;
+  #completed = 0;
+  #turns = 1;
   #running = false;
   #resultText = '';
   readonly #denials: Line[] = [];
@@ -65,26 +68,31 @@ export class ClaudeVoice implements Voice {
     this.#args = args;
     this.#file = file;
     this.session = session;
-    if (args.inputFormat !== 'stream-json') return;
-    this.#control = new Control(stage.input, (line) => stage.output.json(line), {
+    this.#control = args.inputFormat === 'stream-json' ? this.#listen(opening) : undefined;
+    const setting = { session, file: file.path, asFlags: stage.asFlags };
+    this.#gate = new ToolGate(args, setting, this.#control);
+  }
+
+  #listen(opening: Opening): Control {
+    const { output, input } = this.#stage;
+    return new Control(input, (line) => output.json(line), {
       prompt: (text) => {
         this.#prompts.push(text);
         this.#promptArrived();
       },
-      interrupt: (acknowledge) => {
-        if (opening.interrupt !== 'ignore') this.#interrupt(acknowledge);
-      },
+      interrupt: () => opening.interrupt !== 'ignore' && this.#interrupt(),
+      unanswered: (error) => output.error(`${error}\n`),
       badLine: (error) => {
-        stage.output.error(`${error}\n`);
+        output.error(`${error}\n`);
         process.exit(1);
       },
     });
   }
 
-  #interrupt(acknowledge: () => void): void {
+  #interrupt(): true {
     this.#stage.state.add({ event: 'signal', name: 'interrupt' });
-    acknowledge();
     if (this.#running) this.#stage.interruption.abort('interrupt' satisfies Interruption);
+    return true;
   }
 
   prompt(): Promise<string> {
@@ -156,7 +164,9 @@ export class ClaudeVoice implements Voice {
       this.#file.save('user', 'Continue from where you left off.', { isMeta: true });
       this.#file.save('assistant', [{ type: 'text', text: 'No response requested.' }]);
     }
-    this.#file.save('user', this.#promptText);
+    const streamed = this.#control !== undefined;
+    if (streamed) this.#file.note({ type: 'queue-operation', operation: 'dequeue' });
+    this.#file.save('user', streamed ? [{ type: 'text', text: this.#promptText }] : this.#promptText);
   }
 
   text(text: string): void {
@@ -172,6 +182,7 @@ export class ClaudeVoice implements Voice {
   }
 
   endMessage(): void {
+    if (this.#unsaved.some(({ role }) => role === 'assistant')) this.#completed++;
     for (const { role, content } of this.#unsaved.splice(0)) this.#file.save(role, content);
     this.#messageId = '';
     this.#halfText = '';
@@ -181,50 +192,13 @@ export class ClaudeVoice implements Voice {
     const input = { command: call.command, description: 'Run a command' };
     this.#block({ type: 'tool_use', id: call.id, name: call.name, input });
     if (call.window === 'ended') this.endMessage();
-    const answers = await this.#hooks('PreToolUse', call, {});
-    const refusal = answers.map(refusalOf).find((reason) => reason !== undefined);
-    if (refusal !== undefined) return { allowed: false, message: refusal };
-    return await this.#permission(call, input);
-  }
-
-  async #permission(call: ToolCall, input: unknown): Promise<Permission> {
-    const { permissionMode, allowedTools, permissionPromptTool } = this.#args;
-    const listed = allowedTools.some((rule) => rule === call.name || rule.startsWith(`${call.name}(`));
-    if (permissionMode === 'bypassPermissions' || listed) return { allowed: true };
-    if (permissionPromptTool === 'stdio' && this.#control !== undefined) {
-      const answer = await this.#control.mayUse(call.name, input, call.id);
-      return answer.behavior === 'allow' ? { allowed: true } : { allowed: false, message: answer.message ?? 'Denied' };
-    }
-    return this.#stage.asFlags ? { allowed: false, message: notGranted(call.name) } : { allowed: true };
-  }
-
-  async #hooks(event: string, call: ToolCall, more: Line): Promise<readonly HookAnswer[]> {
-    const input = {
-      session_id: this.session,
-      transcript_path: this.#file.path,
-      cwd: process.cwd(),
-      permission_mode: this.#args.permissionMode,
-      tool_name: call.name,
-      tool_input: { command: call.command, description: 'Run a command' },
-      ...more,
-      tool_use_id: call.id,
-    };
-    return (await this.#control?.hooks(event, call.name, input)) ?? [];
+    return await this.#gate.before(call, input);
   }
 
   async toolEnded(call: ToolCall, outcome: ToolOutcome): Promise<void> {
     const { stdout, stderr } = outcome;
     const failed = outcome.code !== 0;
-    if (failed)
-      await this.#hooks('PostToolUseFailure', call, {
-        error: `Exit code ${outcome.code}\n${stderr}`,
-        is_interrupt: false,
-      });
-    else
-      await this.#hooks('PostToolUse', call, {
-        tool_response: { stdout, stderr, interrupted: false, isImage: false },
-        duration_ms: 1,
-      });
+    await this.#gate.after(call, outcome);
     const content = [failed ? `Exit code ${outcome.code}` : '', stdout.trimEnd(), stderr.trimEnd()]
       .filter((part) => part !== '')
       .join('\n');
@@ -252,6 +226,7 @@ export class ClaudeVoice implements Voice {
   }
 
   #toolResult(call: ToolCall, block: Block, outcome: ToolOutcome | string): void {
+    this.#turns++;
     this.#say(toolResultLine(this.session, block, outcome));
     if (call.window === 'ended' && this.#unsaved.length === 0) this.#file.save('user', [block]);
     else this.#unsaved.push({ role: 'user', content: [block] });
@@ -273,6 +248,7 @@ export class ClaudeVoice implements Voice {
     this.#file.save('assistant', [{ type: 'text', text: failure.text }], {
       isApiErrorMessage: true,
       error: failure.category,
+      apiErrorStatus: failure.status,
     });
     this.errorLine(step.with);
     const { status, text, terminalReason = 'completed' } = failure;
@@ -300,37 +276,29 @@ export class ClaudeVoice implements Voice {
   result(fields: Line): void {
     this.endMessage();
     this.#running = false;
-    const totals = { requests: this.#requests, model: this.#args.model, denials: [...this.#denials] };
-    this.#say(resultLine(this.session, totals, { result: this.#resultText, ...fields }));
+    this.#say(resultLine(this.session, this.#totals(), { result: this.#resultText, ...fields }));
+    if (this.#requests > 0) this.#file.note({ type: 'last-prompt', lastPrompt: this.#promptText });
+  }
+
+  #totals(): Totals {
+    return { completed: this.#completed, turns: this.#turns, model: this.#args.model, denials: [...this.#denials] };
   }
 
   interrupted(why: Interruption, open: ToolCall | undefined): number {
     if (this.#halfText !== '') this.#block({ type: 'text', text: this.#halfText });
     if (open !== undefined) {
-      const block: Block = { type: 'tool_result', tool_use_id: open.id, content: rejected, is_error: true };
+      const block: Block = { type: 'tool_result', tool_use_id: open.id, content: rejectedText, is_error: true };
       this.#toolResult(open, block, 'User rejected tool use');
     }
     const note: Block = {
       type: 'text',
       text: open === undefined ? '[Request interrupted by user]' : '[Request interrupted by user for tool use]',
     };
+    this.#turns++;
     this.#say(userLine(this.session, [note]));
     this.#unsaved.push({ role: 'user', content: [note] });
     this.#running = false;
-    const totals = { requests: this.#requests, model: this.#args.model, denials: [...this.#denials] };
-    const reason = open === undefined ? 'aborted_streaming' : 'aborted_tools';
-    const errors = [
-      `[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=${open === undefined ? 'null' : 'tool_use'}`,
-    ];
-    this.#say(
-      resultLine(this.session, totals, {
-        subtype: 'error_during_execution',
-        is_error: true,
-        api_error_status: undefined,
-        terminal_reason: reason,
-        errors,
-      }),
-    );
+    this.#say(resultLine(this.session, this.#totals(), interruptedFields(open !== undefined)));
     // A signal ends the process before the open message is on disk; an interrupt saves it on the way out.
     if (why === 'SIGINT') this.#unsaved = [];
     return why === 'SIGINT' && open === undefined ? 0 : 1;
@@ -372,14 +340,4 @@ export class ClaudeVoice implements Voice {
     if (this.#args.outputFormat === 'json') this.#stage.output.json(this.#args.verbose ? this.#held : result);
     else this.#stage.output.raw(`${this.#resultText}\n`);
   }
-}
-
-const notGranted = (tool: string): string =>
-  `Claude requested permissions to use ${tool}, but you haven't granted it yet.`;
-
-/** `ask` closes the call too: with `-p` there is nobody to ask. */
-function refusalOf(answer: HookAnswer): string | undefined {
-  const { permissionDecision: decision, permissionDecisionReason: reason } = answer.hookSpecificOutput ?? {};
-  if (decision === 'deny' || decision === 'ask') return reason ?? 'Denied by a hook';
-  return answer.decision === 'block' ? (answer.reason ?? 'Blocked by a hook') : undefined;
 }
