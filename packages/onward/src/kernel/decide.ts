@@ -73,12 +73,16 @@ export type Decision =
 
 /**
  * The heart: one failure, one decision. Pure. Endings first, then what the class asks for, then whether and in which
- * context going on is safe.
+ * context going on is safe, and last the server's hint: whatever is done is not done before that.
  */
 export function decide(s: Situation): Decision {
   if (s.cancelled !== undefined) return { action: 'cancelled', because: s.cancelled };
   if (s.budget !== undefined)
     return { action: 'budget', unit: s.budget, because: `the limit of ${s.budget} is used up` };
+  return paced(s, byClass(s));
+}
+
+function byClass(s: Situation): Decision {
   switch (s.class) {
     case 'transient':
     case 'throttled':
@@ -119,20 +123,14 @@ export function decide(s: Situation): Decision {
   }
 }
 
-/** A bounded repeat in the same context, after the schedule's wait or the server's hint, whichever is longer. */
+/** A bounded repeat in the same context, after the schedule's wait. */
 function retry(s: Situation): Decision {
   if (s.poisoned) return rebuild(s, 'the same fault came back right after continuing');
-  const hint = hintOf(s);
-  if (hint > longestMs)
-    return bounded(s) ?? { action: 'stop', reason: 'final', because: 'the server asks for a wait of over a year' };
   const wait = scheduled(s);
-  if (wait === undefined) return holdOrStop(s, hint);
+  if (wait === undefined) return holdOrStop(s);
   const jittered = wait * (1 + s.policy.retry.jitter * (2 * s.sample - 1));
-  const hinted = spread(s, hint);
-  const at = s.now + Math.ceil(Math.max(jittered, hinted));
-  if (hint > s.policy.retry.hintCapMs) return parkOnHint(s, at);
   const nth = `failure ${s.counts.consecutive} of ${s.policy.retry.scheduleMs.length} in a row that are retried`;
-  return goOn(s, at, hinted > jittered ? `${nth}, no earlier than the server asked` : nth);
+  return goOn(s, s.now + Math.ceil(jittered), nth);
 }
 
 /** The wait before the next attempt; `undefined` when the schedule is used up. */
@@ -146,29 +144,14 @@ function scheduled(s: Situation): number | undefined {
   }
 }
 
-/** The server's hint, ms; 0 without one. What is no amount of time counts as none. */
-function hintOf(s: Situation): number {
-  return s.retryAfterMs !== undefined && s.retryAfterMs > 0 ? s.retryAfterMs : 0;
-}
-
-/** Never earlier than asked, and a little later, so that many who were told the same do not come back together. */
-function spread(s: Situation, hint: number): number {
-  return hint + s.sample * Math.min(hint * 0.1, 5_000);
-}
-
 /** After the schedule: patience with an outage while attempts produce nothing, else the end. */
-function holdOrStop(s: Situation, hint: number): Decision {
+function holdOrStop(s: Situation): Decision {
   const { everyMs, patienceMs } = s.policy.outage;
-  const at = s.now + Math.ceil(Math.max(everyMs, spread(s, hint)));
+  const at = Math.max(s.now + everyMs, hinted(s));
   const outage = (s.class === 'transient' || s.class === 'throttled') && s.silent && everyMs > 0;
-  if (!outage || at > s.failingSince + patienceMs || !s.policy.retry.enabled) return stopRetrying(s);
-  if (hint > s.policy.retry.hintCapMs) return parkOnHint(s, at);
+  if (!outage || at > s.failingSince + patienceMs) return stopRetrying(s);
   const decision = goOn(s, at, 'the provider is down; one try at a time until the patience ends');
   return decision.action === 'continue' ? { ...decision, action: 'hold' } : decision;
-}
-
-function parkOnHint(s: Situation, until: number): Decision {
-  return park(s, until, 'hint', 'the server asks for a longer wait than a process is held for');
 }
 
 function stopRetrying(s: Situation): Decision {
@@ -203,8 +186,44 @@ function unclassified(s: Situation): Decision {
 /** Waits without a process. Whatever forbids to go on afterwards is said now, not after hours. */
 function park(s: Situation, until: number, on: 'quota' | 'hint', because: string): Decision {
   const after = goOn(s, s.now, because);
-  const goes = after.action === 'continue' || after.action === 'restart' || after.action === 'rebuild';
-  return goes ? { action: 'park', until: Math.max(until, s.now), on, because } : after;
+  return isNext(after) ? { action: 'park', until: Math.max(until, s.now), on, because } : after;
+}
+
+type Next = Extract<Decision, { readonly at: number }>;
+
+function isNext(decision: Decision): decision is Next {
+  return 'at' in decision;
+}
+
+/**
+ * Holds every next step to the server's hint. One that a process should not be held for is parked, unless the step is
+ * another than the one that the context alone would lead to after the wait.
+ */
+function paced(s: Situation, decision: Decision): Decision {
+  const hint = hintOf(s);
+  if (hint === 0) return decision;
+  const earliest = hinted(s);
+  if (decision.action === 'park') return { ...decision, until: Math.max(decision.until, earliest) };
+  if (!isNext(decision)) return decision;
+  if (hint > longestMs)
+    return { action: 'stop', reason: 'final', because: 'the server asks for a wait of over a year' };
+  const at = Math.max(decision.at, earliest);
+  const plain = decision.action !== 'repair' && (decision.action !== 'rebuild' || s.continuable === 'lost');
+  if (hint > s.policy.retry.hintCapMs && plain)
+    return park(s, at, 'hint', 'the server asks for a longer wait than a process is held for');
+  if (at === decision.at) return decision;
+  return { ...decision, at, because: `${decision.because}, no earlier than the server asked` };
+}
+
+/** The server's hint, ms; 0 without one. What is no amount of time counts as none. */
+function hintOf(s: Situation): number {
+  return s.retryAfterMs !== undefined && s.retryAfterMs > 0 ? s.retryAfterMs : 0;
+}
+
+/** Never earlier than asked, and a little later, so that many who were told the same do not come back together. */
+function hinted(s: Situation): number {
+  const hint = hintOf(s);
+  return s.now + Math.ceil(hint + s.sample * Math.min(hint * 0.1, 5_000));
 }
 
 /** One fresh conversation with a summary from the journal, labelled as such. */
