@@ -14,7 +14,7 @@ import { CliExit, type Ending, type Stage, type Voice } from './voice.ts';
 
 const playAtFault = 70;
 
-const endings = {
+const beginnings = {
   claude: { atOnce: claudeAtOnce, begin: beginClaude },
   codex: { atOnce: codexAtOnce, begin: beginCodex },
 } as const;
@@ -24,7 +24,7 @@ async function main(name: CliName, playFile: string, stateFolder: string, argv: 
   const play = readPlay(playFile);
   const state = new PlayState(stateFolder);
   recordStart(state, play, argv);
-  const answer = endings[name].atOnce(argv);
+  const answer = beginnings[name].atOnce(argv);
   if (answer !== undefined) {
     output.raw(answer.out);
     output.error(answer.err);
@@ -39,7 +39,7 @@ async function main(name: CliName, playFile: string, stateFolder: string, argv: 
     asFlags: play.permissions === 'as-flags',
   };
   const claimed: Attempt[] = [];
-  const beginning = endings[name].begin(stage, argv, () => {
+  const beginning = await beginnings[name].begin(stage, argv, () => {
     const attempt = claim(play, state);
     claimed.push(attempt);
     return attempt;

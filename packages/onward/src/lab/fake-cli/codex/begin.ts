@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Beginning, Opening, Stage } from '../voice.ts';
-import { parseCodexArgs } from './args.ts';
+import { CliExit, type Beginning, type Opening, type Stage } from '../voice.ts';
+import { parseCodexArgs, type CodexArgs } from './args.ts';
 import { codexVersion } from './lines.ts';
 import { Rollout } from './rollout.ts';
 import { CodexVoice } from './voice.ts';
@@ -14,11 +14,15 @@ export function codexAtOnce(
   return parsed.args.version ? { out: `codex-cli ${codexVersion}\n`, err: '', exit: 0 } : undefined;
 }
 
-/** Looks for the thread and takes its lock, as Codex does before it prints anything; `claim` takes the next attempt. */
-export function beginCodex(stage: Stage, argv: readonly string[], claim: () => Opening): Beginning {
+/**
+ * Reads the prompt, looks for the thread and takes its lock, as Codex does before it prints anything; `claim` takes the
+ * next attempt of the play.
+ */
+export async function beginCodex(stage: Stage, argv: readonly string[], claim: () => Opening): Promise<Beginning> {
   const parsed = parseCodexArgs(argv);
   if (!parsed.ok) throw new Error(parsed.error);
   const { args } = parsed;
+  const prompt = await readPrompt(stage, args.prompt);
   const id = args.resume ?? threadId();
   const found = args.resume === undefined ? Rollout.create(id) : Rollout.find(id);
   const unknown = `no rollout found for thread id ${id} (code -32600)`;
@@ -31,12 +35,26 @@ export function beginCodex(stage: Stage, argv: readonly string[], claim: () => O
     if (opening.refuse === 'not-logged-in') return refused(stage, 'Not logged in. Run `codex login`.');
     return refused(stage, opening.refuse === 'unknown-session' ? unknown : locked);
   }
-  if (opening.swapSession !== true) return { kind: 'voice', voice: new CodexVoice(stage, args, found, id) };
+  stage.state.add({ event: 'prompt', text: prompt });
+  if (opening.swapSession !== true) return speaking(stage, args, { rollout: found, id, prompt });
   found.unlock();
   const other = threadId();
   const rollout = Rollout.create(other);
   rollout.lock();
-  return { kind: 'voice', voice: new CodexVoice(stage, args, rollout, other) };
+  return speaking(stage, args, { rollout, id: other, prompt });
+}
+
+function speaking(stage: Stage, args: CodexArgs, thread: { rollout: Rollout; id: string; prompt: string }): Beginning {
+  return { kind: 'voice', voice: new CodexVoice(stage, args, thread) };
+}
+
+async function readPrompt(stage: Stage, asked: string | undefined): Promise<string> {
+  const given = asked === '-' ? undefined : asked;
+  if (given !== undefined && !process.stdin.isTTY) stage.output.error('Reading additional input from stdin...\n');
+  const piped = process.stdin.isTTY ? '' : (await stage.input.all()).trim();
+  if (given !== undefined) return piped === '' ? given : `${given}\n\n<stdin>\n${piped}\n</stdin>`;
+  if (piped === '') throw new CliExit(1, 'No prompt provided via stdin.\n');
+  return piped;
 }
 
 function refused(stage: Stage, why: string): Beginning {

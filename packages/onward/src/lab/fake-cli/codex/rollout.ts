@@ -1,9 +1,11 @@
 import {
   appendFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -27,6 +29,7 @@ export interface TokenUsage {
 /** A thread of Codex on disk: a rollout file, and a lock while a process writes it. */
 export class Rollout {
   readonly path: string;
+  #ordinal: number | undefined;
 
   private constructor(path: string) {
     this.path = path;
@@ -50,13 +53,17 @@ export class Rollout {
     return rollout !== undefined && rollout.lines()[0]?.type === 'session_meta' ? rollout : undefined;
   }
 
-  /** Takes the lock; false when a living process has it. */
+  /** Takes the lock; false when a living process has it. Of two that find a dead holder only one gets it. */
   lock(): boolean {
     mkdirSync(dirname(this.path), { recursive: true });
     const lock = `${this.path}.lock`;
-    if (existsSync(lock) && isAlive(readFileSync(lock, 'utf8'))) return false;
-    writeFileSync(lock, identity(process.pid) ?? '');
-    return true;
+    for (;;) {
+      if (createLock(lock)) return true;
+      const holder = read(lock);
+      if (holder === undefined) continue;
+      if (isAlive(holder)) return false;
+      if (!removeStale(lock, holder)) return false;
+    }
   }
 
   /** Gives the lock back. */
@@ -64,9 +71,11 @@ export class Rollout {
     rmSync(`${this.path}.lock`, { force: true });
   }
 
-  /** Adds a line. */
+  /** Adds a line; the ordinals go on from those in the file. */
   add(type: string, payload: { readonly [name: string]: unknown }): void {
-    appendFileSync(this.path, `${JSON.stringify({ timestamp: new Date().toISOString(), type, payload })}\n`);
+    this.#ordinal ??= this.lines().length;
+    const line = { timestamp: new Date().toISOString(), ordinal: this.#ordinal++, type, payload };
+    appendFileSync(this.path, `${JSON.stringify(line)}\n`);
   }
 
   /** The lines that can be read. */
@@ -139,6 +148,42 @@ export class Rollout {
 
 function sessionsFolder(): string {
   return join(process.env['CODEX_HOME'] ?? join(process.env['HOME'] ?? homedir(), '.codex'), 'sessions');
+}
+
+/** Makes the lock file with its content in one step. */
+function createLock(lock: string): boolean {
+  const own = `${lock}.${process.pid}`;
+  writeFileSync(own, identity(process.pid) ?? '');
+  try {
+    linkSync(own, lock);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** False when what was taken away turns out to be a fresh lock; then it is put back. */
+function removeStale(lock: string, holder: string): boolean {
+  const aside = `${lock}.${process.pid}.stale`;
+  try {
+    renameSync(lock, aside);
+  } catch {
+    return true;
+  }
+  const stale = read(aside) === holder;
+  if (!stale) linkSync(aside, lock);
+  rmSync(aside, { force: true });
+  return stale;
 }
 
 /** Process id and start time, so that a later process with the same id is not taken for it. */
