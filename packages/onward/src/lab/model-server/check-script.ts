@@ -32,6 +32,8 @@ export function checkScript(script: Script): void {
   demand(isRecord(script.task), 'script.task', 'an object');
   checkSteps(script.task.steps, 'script.task.steps');
   listOf(script.faults, 'script.faults').forEach((rule, index) => checkRule(rule, `script.faults[${index}]`));
+  const summaries: readonly unknown[] = [undefined, 'faithful', 'uninformative'];
+  demand(summaries.includes(script.summary), 'script.summary', 'faithful or uninformative');
   if (script.seeded !== undefined) checkSeeded(script.seeded);
   listOf(script.turns, 'script.turns').forEach((turn, index) => {
     const place = `script.turns[${index}]`;
