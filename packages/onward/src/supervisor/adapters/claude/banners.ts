@@ -103,6 +103,17 @@ const rows: readonly Row[] = [
   ['stalled', 'transient', /^API Error: (Response stalled mid-stream|Stream idle timeout|Streaming timeout)/u],
   ['timeout', 'transient', /^(API Error:? ?)?\(?Request timed out\b/u],
   ['no-chunks', 'transient', /^API Error: (terminated|fetch failed|Stream ended without|.{0,20}stream ended before)/iu],
+  [
+    'context-window',
+    'overflow',
+    /^API Error: The model has reached its context window limit/u,
+    'context_window_exceeded',
+  ],
+  [
+    'malformed-chunk',
+    'transient',
+    /^API Error: (Failed to parse JSON|Could not parse message into JSON|Unexpected (end of JSON|token))/u,
+  ],
   ['output-limit', 'incomplete', /^API Error: Claude's response exceeded the \d+ output token maximum/u],
 
   [

@@ -1,8 +1,7 @@
 import type { DeniedCall, Failure } from '../../../kernel/failure.ts';
 import type { Ending, ProcessEnding } from '../../adapter.ts';
 import { readBanner } from './banners.ts';
-import type { ApiError } from './failure-facts.ts';
-import { resultFailure } from './failure-facts.ts';
+import { type ApiError, resultFailure } from './failure-facts.ts';
 import type { Messages } from './messages.ts';
 import { shapeAt, shapesAt, type Shape, shorten, textAt } from './shape.ts';
 import { failedTask, type Tasks } from './tasks.ts';
@@ -18,7 +17,8 @@ export interface Said {
   readonly resetsAt: number | undefined;
   readonly messages: Messages;
   readonly tasks: Tasks;
-  readonly lines: number;
+  /** True once the session was announced: from then on standard error is not the CLI's own word any more. */
+  readonly begun: boolean;
 }
 
 /** What an ending was, from all of its evidence: a `result` line that is coherent wins over how the process went. */
@@ -58,12 +58,26 @@ function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure 
     return { message: `A subagent did not finish its work: ${shorten(task, 200)}`, type: 'subagent_killed' };
   const cut = cutAnswer(said, result);
   if (cut !== undefined) return cut;
-  if (answerOf(result).trim() === '') return { message: 'The answer was empty.', type: 'empty_answer' };
+  if (answerOf(result).trim() === '') return emptyAnswer(said, result);
   const code = process.exit?.code;
   // From 128 on it is a signal: the process was ended after it had said all. Below, the CLI itself disagrees.
   if (typeof code === 'number' && code > 0 && code < 128 && process.failure === undefined)
     return { message: `Claude Code printed an answer but ended with exit code ${code}.` };
   return undefined;
+}
+
+function emptyAnswer(said: Said, result: Shape): Failure {
+  if (answeredByItself(said, result))
+    return {
+      message: 'Claude Code carried out this command by itself and said nothing: it is no task to keep going.',
+      type: 'invalid_input',
+    };
+  return { message: 'The answer was empty.', type: 'empty_answer' };
+}
+
+/** A slash command that the CLI answers itself has neither a message of the model nor a reason for its end. */
+function answeredByItself(said: Said, result: Shape): boolean {
+  return said.messages.last === undefined && textAt(result, 'terminal_reason') === undefined;
 }
 
 /**
@@ -73,8 +87,7 @@ function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure 
  */
 function cutAnswer(said: Said, result: Shape): Failure | undefined {
   const { last } = said.messages;
-  // A slash command that the CLI answers by itself has neither a message nor a reason for its end.
-  if (last === undefined && textAt(result, 'terminal_reason') === undefined) return undefined;
+  if (answeredByItself(said, result)) return undefined;
   const message = 'The answer was cut off: its message never ended.';
   if (last?.streamed === true && !last.ended) return { message, type: 'cut_answer' };
   const stop = (last?.streamed === true ? last.stop : undefined) ?? textAt(result, 'stop_reason');
@@ -94,7 +107,7 @@ function cutAnswer(said: Said, result: Shape): Failure | undefined {
 function withoutResult(said: Said, process: ProcessEnding): Failure {
   const cause = said.error === undefined ? {} : { cause: said.error.failure };
   if (process.failure !== undefined) return { ...process.failure, ...cause };
-  const spoken = said.lines === 0 ? firstLine(process.stderr) : undefined;
+  const spoken = !said.begun ? firstLine(process.stderr) : undefined;
   const banner = spoken === undefined ? undefined : readBanner(spoken);
   if (spoken !== undefined && banner !== undefined)
     return {

@@ -65,9 +65,10 @@ export function resultFailure(
     subtype !== 'success' ||
     (error !== undefined && error.text !== '' && error.text === told);
   if (!failed) return stoppedByHook(result);
-  const text = told === '' ? (error?.text ?? '') : told;
-  const status = numberAt(result, 'api_error_status');
   const type = typeOf(subtype, textAt(result, 'terminal_reason'));
+  // The CLI's own words for it are a diagnosis for its developers.
+  const text = type === 'interrupted' ? 'Claude Code was interrupted.' : told === '' ? (error?.text ?? '') : told;
+  const status = numberAt(result, 'api_error_status');
   const limited = status === 429 || error?.failure.category === 'rate_limit';
   return {
     ...error?.failure,

@@ -1,6 +1,6 @@
 import type { Launch, LaunchInput, StopStep } from '../../adapter.ts';
 import { initializeLine, interruptLine, userLine } from './protocol.ts';
-import { mergedSettings } from './settings.ts';
+import { retryBound } from './settings.ts';
 
 /** Gentlest first. Only the interrupt keeps a call that finished while its message was still being streamed. */
 const ladder: readonly StopStep[] = [
@@ -20,24 +20,18 @@ const streamFlags: readonly string[] = [
 export function launch(input: LaunchInput): Launch {
   const { options, settings } = takeSettings(input.command.options);
   const session = sessionFlags(input);
+  const bound = retryBound(settings, input.innerRetries);
+  const where = bound.env['CLAUDE_CODE_MAX_RETRIES'] === undefined ? 'env of --settings' : 'the environment';
   return {
-    argv: [
-      input.program,
-      ...options,
-      '-p',
-      ...streamFlags,
-      ...session,
-      '--settings',
-      mergedSettings(settings, input.innerRetries),
-    ],
-    env: {},
+    argv: [input.program, ...options, '-p', ...streamFlags, ...session, '--settings', bound.settings],
+    env: bound.env,
     input: { lines: [initializeLine(), userLine(input.prompt)], keepOpen: true },
     ladder,
     added: [
       '--input-format stream-json --output-format stream-json --verbose: the event stream, which Onward reads',
       '--include-partial-messages: shows whether a message ended, and that a long one is alive',
       ...(session.length === 0 ? [] : [sessionReason(input)]),
-      `--settings env.CLAUDE_CODE_MAX_RETRIES=${input.innerRetries}, env.CLAUDE_CODE_RETRY_WATCHDOG=0: few retries inside, long waits outside`,
+      `CLAUDE_CODE_MAX_RETRIES=${input.innerRetries}, CLAUDE_CODE_RETRY_WATCHDOG=0 in ${where}: few retries inside, long waits outside`,
       'standard input: the prompt, and hooks that record each tool call before it runs; they neither allow nor deny',
     ],
   };

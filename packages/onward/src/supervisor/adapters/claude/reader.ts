@@ -1,10 +1,11 @@
 import type { AttemptReader, Ending, Observation, ProcessEnding } from '../../adapter.ts';
+import { readBanner } from './banners.ts';
 import { bringsResult, type FinishedCalls, finishedCalls, startedCalls } from './calls.ts';
 import { controlRequest } from './control.ts';
 import { endingOf } from './ending.ts';
 import { type ApiError, retryError, syntheticError } from './failure-facts.ts';
 import { assistantText, noMessages, release, streamEvent } from './messages.ts';
-import { asShape, numberAt, parseLine, shapeAt, shapesAt, type Shape, textAt } from './shape.ts';
+import { asShape, numberAt, parseLine, shapeAt, shapesAt, type Shape, textAt, textsAt } from './shape.ts';
 import { callReturned, noTasks, subagentLine, taskLine, tasksOpen } from './tasks.ts';
 import { noUsage, resultUsage, streamUsage } from './usage.ts';
 
@@ -18,14 +19,13 @@ export function claudeReader(): AttemptReader {
   return {
     line: (text) => reader.line(text),
     ending: (process) => reader.ending(process),
-    target: () => reader.sessionId,
+    target: () => reader.target(),
   };
 }
 
 class Reader {
   sessionId: string | undefined;
   #announced: string | undefined;
-  #lines = 0;
   #result: Shape | undefined;
   #error: ApiError | undefined;
   #resetsAt: number | undefined;
@@ -36,7 +36,6 @@ class Reader {
 
   line(text: string): readonly Observation[] {
     if (text.trim() === '') return [];
-    this.#lines++;
     const parsed = parseLine(text);
     if (parsed === undefined) return malformed('not JSON');
     const line = asShape(parsed);
@@ -54,9 +53,16 @@ class Reader {
       resetsAt: this.#resetsAt,
       messages: this.#messages,
       tasks: this.#tasks,
-      lines: this.#lines,
+      begun: this.#announced !== undefined,
     };
     return endingOf(said, process);
+  }
+
+  /** The session, unless the CLI itself has said that there is none. */
+  target(): string | undefined {
+    const errors = textsAt(this.#result, 'errors');
+    const lost = errors.some((error) => readBanner(error)?.type === 'session_not_found');
+    return lost ? undefined : this.sessionId;
   }
 
   #byType(type: string, line: Shape): readonly Observation[] {
@@ -108,6 +114,8 @@ class Reader {
       case 'model_fallback':
       case 'model_refusal_fallback':
         return [{ kind: 'notice', text: textAt(line, 'content') || 'Claude Code went on with another model.' }];
+      case 'compact_boundary':
+        return [{ kind: 'notice', text: 'Claude Code compacted the conversation.' }];
       default:
         return alive;
     }
@@ -137,14 +145,14 @@ class Reader {
     const message = shapeAt(line, 'message');
     if (message === undefined) return malformed('assistant line without a message');
     const parent = textAt(line, 'parent_tool_use_id');
-    const error = syntheticError(line);
     if (parent !== undefined) {
-      subagentLine(this.#tasks, parent, error?.text);
+      const broken = textAt(message, 'model') === '<synthetic>';
+      subagentLine(this.#tasks, parent, broken);
       return [...startedCalls(message), ...alive];
     }
     // The CLI's own lines are not the model's answer. An error among them is only final if nothing follows.
     if (textAt(message, 'model') === '<synthetic>') {
-      this.#error = error ?? this.#error;
+      this.#error = syntheticError(line) ?? this.#error;
       return alive;
     }
     this.#error = undefined;
@@ -159,10 +167,10 @@ class Reader {
       this.#error = undefined;
       observations.push(...release(this.#messages));
     }
-    const begunOnly = textAt(shapeAt(line, 'tool_use_result'), 'status') === 'async_launched';
+    const told = shapeAt(line, 'tool_use_result');
     for (const block of shapesAt(message, 'content')) {
       const callId = textAt(block, 'tool_use_id');
-      if (callId !== undefined) callReturned(this.#tasks, callId, begunOnly);
+      if (callId !== undefined) callReturned(this.#tasks, callId, told);
     }
     return [...observations, ...finishedCalls(this.#finished, line, message), ...alive];
   }
@@ -172,6 +180,8 @@ class Reader {
     if (event === undefined) return malformed('stream event without an event');
     const usage = streamUsage(this.#usage, event);
     if (textAt(line, 'parent_tool_use_id') !== undefined) return [...usage, ...alive];
+    // A retried request has been answered.
+    if (textAt(event, 'type') === 'message_start') this.#error = undefined;
     return [...streamEvent(this.#messages, event), ...usage];
   }
 

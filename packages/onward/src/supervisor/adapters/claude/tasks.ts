@@ -1,4 +1,4 @@
-import { shapeAt, type Shape, textAt } from './shape.ts';
+import { numberAt, shapeAt, type Shape, textAt } from './shape.ts';
 
 interface Task {
   readonly description: string;
@@ -10,15 +10,13 @@ interface Task {
 /** Subagents and workflows of this process, in front and in the background. */
 export interface Tasks {
   readonly known: Map<string, Task>;
-  /** The last error line of a subagent, by the call that began it; gone when it goes on. */
-  readonly errors: Map<string, string>;
-  /** Subagents that ended with such an error, by call: what for. */
-  readonly broken: Map<string, string>;
+  /** Calls whose subagent wrote an error last; gone when it goes on. */
+  readonly broken: Set<string>;
 }
 
 /** No task seen yet. */
 export function noTasks(): Tasks {
-  return { known: new Map(), errors: new Map(), broken: new Map() };
+  return { known: new Map(), broken: new Set() };
 }
 
 /**
@@ -32,46 +30,59 @@ export function taskLine(tasks: Tasks, line: Shape): void {
   const id = textAt(line, 'task_id');
   if (id === undefined) return;
   switch (textAt(line, 'subtype') ?? '') {
-    case 'task_started': {
-      const type = textAt(line, 'task_type');
-      if (type !== undefined && !waitedFor.includes(type)) return;
-      const description = textAt(line, 'description') ?? id;
-      // The same job begun again makes up for an earlier failure of it.
-      for (const [key, task] of tasks.known)
-        if (task.state === 'failed' && task.description === description) tasks.known.delete(key);
-      tasks.known.set(id, { description, callId: textAt(line, 'tool_use_id'), state: 'open' });
+    case 'task_started':
+      beginTask(tasks, id, line);
       return;
-    }
     case 'task_updated':
-      endTask(tasks, id, textAt(shapeAt(line, 'patch'), 'status'));
+      // `completed` comes before the model has been told; then another turn follows, so it is not the end yet.
+      if (isFailure(textAt(shapeAt(line, 'patch'), 'status'))) settle(tasks, id, 'failed');
       return;
     case 'task_notification':
-      endTask(tasks, id, textAt(line, 'status'));
+      settle(tasks, id, isFailure(textAt(line, 'status')) ? 'failed' : 'done');
       return;
     default:
   }
 }
 
-function endTask(tasks: Tasks, id: string, status: string | undefined): void {
+function beginTask(tasks: Tasks, id: string, line: Shape): void {
+  const type = textAt(line, 'task_type');
+  if (type !== undefined && !waitedFor.includes(type)) return;
+  const description = textAt(line, 'description') ?? id;
+  // The same job begun again makes up for an earlier failure of it.
+  for (const [key, task] of tasks.known)
+    if (task.state === 'failed' && task.description === description) tasks.known.delete(key);
+  tasks.known.set(id, { description, callId: textAt(line, 'tool_use_id'), state: 'open' });
+}
+
+function isFailure(status: string | undefined): boolean {
+  return status === 'failed' || status === 'killed' || status === 'stopped';
+}
+
+function settle(tasks: Tasks, id: string, state: 'done' | 'failed'): void {
   const task = tasks.known.get(id);
-  if (task === undefined) return;
-  if (status === 'completed') task.state = 'done';
-  if (status === 'failed' || status === 'killed' || status === 'stopped') task.state = 'failed';
+  if (task === undefined || task.state === 'failed') return;
+  // The CLI says "completed" also of a subagent whose last words are an API error.
+  const broken = task.callId !== undefined && tasks.broken.has(task.callId);
+  task.state = broken ? 'failed' : state;
 }
 
-/** A line of a subagent: an error that the CLI wrote into it, or a sign that it went on. */
-export function subagentLine(tasks: Tasks, callId: string, error: string | undefined): void {
-  if (error === undefined) tasks.errors.delete(callId);
-  else tasks.errors.set(callId, error);
+/** A line of a subagent: one that the CLI wrote in place of an answer, or a sign that it went on. */
+export function subagentLine(tasks: Tasks, callId: string, broken: boolean): void {
+  if (broken) tasks.broken.add(callId);
+  else tasks.broken.delete(callId);
 }
 
-/** The result of a call came back. For a subagent in front, that is its end; one in the background has only begun. */
-export function callReturned(tasks: Tasks, callId: string, begunOnly: boolean): void {
-  if (begunOnly) return;
-  const error = tasks.errors.get(callId);
-  const task = [...tasks.known.values()].find((known) => known.callId === callId);
-  if (error !== undefined) tasks.broken.set(callId, task?.description ?? error);
-  if (task?.state === 'open') task.state = error === undefined ? 'done' : 'failed';
+/**
+ * The result of a call came back, with what the CLI told about it (`tool_use_result`). For a subagent in front that is
+ * its end; one in the background has only begun. No tokens at all in its last message: the CLI wrote that message itself.
+ */
+export function callReturned(tasks: Tasks, callId: string, told: Shape | undefined): void {
+  if (textAt(told, 'status') === 'async_launched') return;
+  const known = [...tasks.known.entries()].find(([, task]) => task.callId === callId);
+  if (known === undefined) return;
+  const [id, task] = known;
+  if (textAt(told, 'agentId') !== undefined && numberAt(told, 'totalTokens') === 0) task.state = 'failed';
+  settle(tasks, id, 'done');
 }
 
 /** True while work goes on that the CLI waits for: a `result` is then not its last word. */
@@ -79,10 +90,7 @@ export function tasksOpen(tasks: Tasks): boolean {
   return [...tasks.known.values()].some((task) => task.state === 'open');
 }
 
-/** What a failed subagent was to do; `undefined` when none failed, or its job was done by another one later. */
+/** What a failed subagent was to do; `undefined` when none failed, or its job was begun again later. */
 export function failedTask(tasks: Tasks): string | undefined {
-  const known = [...tasks.known.values()];
-  const failed = known.find((task) => task.state === 'failed');
-  if (failed !== undefined) return failed.description;
-  return [...tasks.broken.values()][0];
+  return [...tasks.known.values()].find((task) => task.state === 'failed')?.description;
 }

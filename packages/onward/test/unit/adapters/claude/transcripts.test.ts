@@ -38,7 +38,7 @@ describe('recorded runs of Claude Code', () => {
       // Where the tester ended a silent run, the coordinator would have.
       ...(result.timedOut ? { failure: { message: 'No sign of life.', process: 'idle-timeout' } } : {}),
     });
-    expect(outcome(ending), `${because}: ${JSON.stringify(ending)}`).toBe(expected);
+    expect({ is: outcome(ending), because, ending }).toMatchObject({ is: expected });
     expect(kinds).not.toContain('malformed');
   });
 
@@ -50,7 +50,7 @@ describe('recorded runs of Claude Code', () => {
     const exit = { code: result.resume?.exit ?? null, signal: null };
     const { ending, kinds } = play(read(cell, 'resume.stdout.jsonl'), { exit, mode: 'resume', sessionId });
     // The server was well again, and each of these runs is recorded as having done the task.
-    expect(outcome(ending), JSON.stringify(ending)).toBe('success');
+    expect({ is: outcome(ending), ending }).toMatchObject({ is: 'success' });
     expect(kinds).not.toContain('malformed');
   });
 
