@@ -18,7 +18,7 @@ export {
   type AgentStdin,
 } from './spawn-agent.ts';
 export { type WriteResult } from './agent-input.ts';
-export { type SpawnFault, type SpawnFaultReason } from './spawn-fault.ts';
+export { checkCwd, findProgram, type SpawnFault, type SpawnFaultReason, type SpawnSubject } from './spawn-fault.ts';
 export { startGuard, type Guard, type GuardStart, type GuardStartResult } from './guard.ts';
 export {
   findProcesses,
@@ -54,3 +54,4 @@ export {
   type LadderResult,
   type LadderStep,
 } from './ladder.ts';
+export { runCommand, type CommandOptions, type CommandResult } from './run-command.ts';

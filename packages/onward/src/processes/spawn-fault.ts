@@ -75,7 +75,7 @@ export function checkCwd(cwd: string): SpawnFault | undefined {
 }
 
 /** Where the program would be found, by the rule of execvp: a name with a slash is a path, else the child's PATH. */
-function findProgram({ argv, cwd, env }: SpawnSubject): string | undefined {
+export function findProgram({ argv, cwd, env }: SpawnSubject): string | undefined {
   const program = argv[0] ?? '';
   const folders = program.includes('/') ? [''] : (env['PATH'] ?? '/usr/bin:/bin').split(delimiter);
   const paths = folders.map((folder) => (isAbsolute(program) ? program : resolve(cwd, join(folder, program))));

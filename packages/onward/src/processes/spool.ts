@@ -36,8 +36,14 @@ const DEFAULT_CAP_BYTES = 8 * 1024 * 1024;
  */
 export function tailLines(options: TailOptions): SpoolTail {
   const waker = createWaker(options);
-  const state: TailState = { position: options.from ?? 0, isFinal: false, isDelivering: false, handle: undefined };
-  const iterator = read(options, state, waker);
+  const state: TailState = {
+    position: options.from ?? 0,
+    end: Infinity,
+    isFinal: false,
+    isDelivering: false,
+    handle: undefined,
+  };
+  const iterator = iterate(readBatches(options, state, waker), options.signal);
   return {
     [Symbol.asyncIterator]: () => iterator,
     final: () => {
@@ -53,42 +59,86 @@ export function tailLines(options: TailOptions): SpoolTail {
 
 interface TailState {
   position: number;
+  /** Where to stop, once it is known that the writer has exited. */
+  end: number;
   isFinal: boolean;
   isDelivering: boolean;
   handle: FileHandle | undefined;
 }
 
-async function* read(options: TailOptions, state: TailState, waker: Waker): AsyncGenerator<SpoolItem> {
+/** Hands the items of batches out one by one; written by hand since an async generator takes three turns per item. */
+function iterate(
+  batches: AsyncGenerator<Iterable<SpoolItem>, void>,
+  signal: Signal | undefined,
+): AsyncIterator<SpoolItem, undefined> {
+  const end = { done: true, value: undefined } as const;
+  let batch: Iterator<SpoolItem> | undefined;
+  const nextOfBatch = (): IteratorYieldResult<SpoolItem> | undefined => {
+    const item = batch?.next();
+    return item?.done === false ? item : undefined;
+  };
+  const nextBatch = async (): Promise<IteratorResult<SpoolItem, undefined>> => {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- a batch may hold no whole line
+      const { done, value } = await batches.next();
+      if (done === true || signal?.aborted === true) return end;
+      batch = value[Symbol.iterator]();
+      const item = nextOfBatch();
+      if (item !== undefined) return item;
+    }
+  };
+  return {
+    next: () => {
+      const item = signal?.aborted === true ? undefined : nextOfBatch();
+      return item === undefined ? nextBatch() : Promise.resolve(item);
+    },
+    return: async () => {
+      batch = undefined;
+      await batches.return();
+      return end;
+    },
+  };
+}
+
+async function* readBatches(
+  options: TailOptions,
+  state: TailState,
+  waker: Waker,
+): AsyncGenerator<Iterable<SpoolItem>, void> {
   const splitter = createLineSplitter(state.position, options.capBytes ?? DEFAULT_CAP_BYTES);
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  const stopped = (): boolean => options.signal?.aborted === true;
   // Also when nobody asks for the next item any more.
   const stop = (): void => void close(state, waker);
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
     state.handle = await openWhenThere(options, state, waker);
     waker.watch();
-    for (let end = Infinity; state.handle !== undefined && !stopped();) {
-      waker.reset();
-      // What a left-behind child appends after the exit is not part of the attempt, and might never end.
-      if (state.isFinal && end === Infinity) end = fstatSync(state.handle.fd).size;
-      const size = await fill(chunk, state, end);
+    for (let size = 0; (size = await fillWhenWritten(chunk, state, waker)) > 0;) {
       state.isDelivering = true;
-      for (const item of splitter.push(chunk.subarray(0, size))) {
-        if (stopped()) return;
-        yield item;
-      }
+      yield splitter.push(chunk.subarray(0, size));
       state.isDelivering = false;
-      if (size > 0) continue;
-      if (end !== Infinity) break;
-      await waker.wait();
     }
     const rest = splitter.finish();
-    if (rest !== undefined && !stopped()) yield rest;
+    if (rest !== undefined) yield [rest];
   } finally {
     options.signal?.removeEventListener('abort', stop);
     await close(state, waker);
   }
+}
+
+/** How many bytes were read, waiting for the writer; 0 at the end. */
+async function fillWhenWritten(chunk: Buffer, state: TailState, waker: Waker): Promise<number> {
+  while (state.handle !== undefined) {
+    waker.reset();
+    // What a left-behind child appends after the exit is not part of the attempt, and might never end.
+    if (state.isFinal && state.end === Infinity) state.end = fstatSync(state.handle.fd).size;
+    // oxlint-disable-next-line no-await-in-loop -- one read after the other
+    const size = await fill(chunk, state);
+    if (size > 0 || state.end !== Infinity) return size;
+    // oxlint-disable-next-line no-await-in-loop -- until the file has grown
+    await waker.wait();
+  }
+  return 0;
 }
 
 /** Ends waiting and frees the file; a read that is under way is waited for. */
@@ -99,8 +149,8 @@ async function close(state: TailState, waker: Waker): Promise<void> {
   await handle?.close();
 }
 
-async function fill(chunk: Buffer, state: TailState, end: number): Promise<number> {
-  const length = Math.min(chunk.length, Math.max(end - state.position, 0));
+async function fill(chunk: Buffer, state: TailState): Promise<number> {
+  const length = Math.min(chunk.length, Math.max(state.end - state.position, 0));
   if (length === 0 || state.handle === undefined) return 0;
   const { bytesRead } = await state.handle.read(chunk, 0, length, state.position);
   state.position += bytesRead;
