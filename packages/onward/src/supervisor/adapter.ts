@@ -146,8 +146,10 @@ export interface ProcessEnding {
   readonly sessionId?: string;
 }
 
-/** What an ending was: never a decision. */
-export type Ending = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly failure: Failure };
+/** What an ending was: never a decision. A failure may come with an answer all the same (e.g. after denied calls). */
+export type Ending =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly failure: Failure; readonly text?: string };
 
 /** Reads one attempt's output, line by line. Holds the attempt's state; does no I/O; never throws on a line. */
 export interface AttemptReader {
@@ -156,6 +158,11 @@ export interface AttemptReader {
   ending(process: ProcessEnding): Ending;
   /** Can this conversation still be continued? The id as known now. */
   target(): string | undefined;
+  /**
+   * The line that refuses an intended call with a reason for the model; the call does not count as denied by the user's
+   * rules. Absent where the agent does not ask before it acts.
+   */
+  refuse?(callId: string, reason: string): string;
 }
 
 /** One agent CLI. Facts about it live here and nowhere else; it decides nothing. */
@@ -174,6 +181,8 @@ export interface AgentAdapter {
   identify(place: AgentPlace): Promise<AgentIdentity>;
   /** Path of the conversation's own file, if it exists. */
   sessionFile(place: AgentPlace, sessionId: string): Promise<string | undefined>;
+  /** Whether the conversation's own file has the result of that call. Absent where its ids are not those of the stream. */
+  keeps?(session: string, callId: string): boolean;
   /** The command a person would type to continue by hand. */
   byHand(program: string, sessionId: string): string;
 }

@@ -1,0 +1,233 @@
+import { constants } from 'node:fs';
+import { access, copyFile, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Failure } from '../kernel/failure.ts';
+import type { Clock, Hash, Ids } from '../kernel/ports.ts';
+import {
+  type Agent,
+  checkCwd,
+  endAgent,
+  findProgram,
+  ensurePrivateDir,
+  type Guard,
+  hostIdentity,
+  isAlive,
+  type LadderStep,
+  ownIdentity,
+  runCommand,
+  type SpawnFault,
+  type SpoolItem,
+  type SpoolTail,
+  startAgent,
+  startGuard,
+  sweep,
+  type SweepResult,
+  tailLines,
+  tryLockSession,
+} from '../processes/index.ts';
+import type { StopStep } from './adapter.ts';
+import type {
+  AttemptHost,
+  AttemptSpec,
+  Inspected,
+  LeftAttempt,
+  LiveAttempt,
+  SpoolLine,
+  Swept,
+} from './attempt-host.ts';
+
+/** What the real host needs. `stateDir` gets the spools and locks of this user. */
+export interface ProcessHostOptions {
+  readonly stateDir: string;
+  readonly clock: Clock;
+  readonly hash: Hash;
+  readonly ids: Ids;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const stderrBytes = 65_536;
+
+/** The machine as it is: real processes, spool files, locks. */
+export function createProcessHost(options: ProcessHostOptions): AttemptHost {
+  const { stateDir, clock, hash, env } = options;
+  const { pid, startedAt } = ownIdentity();
+  const spoolDir = (marker: string): string => join(stateDir, 'attempts', ...marker.split('.'));
+  return {
+    holder: { id: options.ids.uuid(), host: hostIdentity(), pid, startedAt },
+    isDead: (holder) => holder.host === hostIdentity() && !isAlive(holder),
+    inspect: (program, cwd) => inspect(program, cwd, env),
+    lock: async (agent, sessionId) => {
+      const result = await tryLockSession({ folder: join(stateDir, 'locks'), cli: agent, sessionId });
+      return result.kind === 'locked'
+        ? { ok: true, release: () => result.lock.release() }
+        : { ok: false, pid: result.by?.pid };
+    },
+    start: (spec) => start(spec, spoolDir(spec.marker), clock),
+    leftBy: (marker, seen, boundMs) =>
+      leftBy({ marker, seen: seen === undefined ? [] : [seen], boundMs, clock, folder: spoolDir(marker) }),
+    copySession: async (path, marker) => {
+      const copy = join(await ensurePrivateDir(spoolDir(marker)), 'session-before');
+      await copyFile(path, copy, constants.COPYFILE_FICLONE);
+      return copy;
+    },
+    tail,
+    fingerprint: async (cwd) => {
+      const git = async (...args: readonly string[]): Promise<string | undefined> => {
+        const result = await runCommand({
+          argv: ['git', '-C', cwd, '--no-optional-locks', ...args],
+          cwd,
+          env,
+          timeoutMs: 10_000,
+        });
+        return result.code === 0 ? result.stdout : undefined;
+      };
+      const status = await git('status', '--porcelain=v2', '--branch', '-z', '--untracked-files=all');
+      if (status === undefined) return undefined;
+      return hash
+        .sha256(`${status}\n${(await git('diff', 'HEAD', '--no-ext-diff', '--no-textconv')) ?? ''}`)
+        .slice(0, 16);
+    },
+  };
+}
+
+async function inspect(program: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Inspected> {
+  const fault = checkCwd(cwd);
+  if (fault !== undefined)
+    return { ok: false, sentence: fault.sentence, next: ['Start onward in a directory that exists.'] };
+  const binary = findProgram({ argv: [program], cwd, env });
+  if (binary === undefined) {
+    return {
+      ok: false,
+      sentence: `There is no program ${program} on the PATH.`,
+      next: ['Install it, or give its path.', 'See what is installed: onward doctor'],
+    };
+  }
+  const executable = await access(binary, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!executable)
+    return { ok: false, sentence: `${binary} is there but cannot be executed.`, next: [`chmod +x ${binary}`] };
+  const asked = await runCommand({ argv: [binary, '--version'], cwd, env, timeoutMs: 20_000 });
+  const version = asked.code === 0 ? asked.stdout.trim().split('\n')[0] : undefined;
+  return { ok: true, binary, version: version === undefined || version === '' ? 'unknown' : version.slice(0, 100) };
+}
+
+type Started = Awaited<ReturnType<AttemptHost['start']>>;
+
+async function start(spec: AttemptSpec, folder: string, clock: Clock): Promise<Started> {
+  const guarded = await startGuard({ marker: spec.marker });
+  if (!guarded.started) return { ok: false, failure: spawnFailure(guarded.fault) };
+  const started = await startAgent({
+    argv: spec.launch.argv,
+    cwd: spec.cwd,
+    env: { ...spec.env, ...spec.launch.env },
+    marker: spec.marker,
+    spoolDir: folder,
+    stdin: { kind: 'open' },
+  });
+  if (!started.started) {
+    await guarded.guard.release();
+    return { ok: false, failure: spawnFailure(started.fault) };
+  }
+  guarded.guard.watch(started.agent.identity);
+  return { ok: true, attempt: live(started.agent, guarded.guard, spec.marker, clock) };
+}
+
+function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAttempt {
+  const spool = tailLines({ path: agent.stdoutPath, clock });
+  void agent.exited.then(() => spool.final());
+  const hurry = new AbortController();
+  let swept: SweepResult | undefined;
+  return {
+    ...agent.identity,
+    lines: spoolLines(spool),
+    hasUnread: () => spool.hasUnread(),
+    exited: agent.exited,
+    write: async (line) => void (await agent.write(line)),
+    endInput: () => agent.endInput(),
+    stop: async (steps, result) => {
+      const ended = await endAgent({
+        agent,
+        marker,
+        steps: steps.map(ladderStep),
+        clock,
+        result,
+        signal: hurry.signal,
+      });
+      swept = ended.sweep;
+    },
+    hurry: () => hurry.abort(),
+    stderr: () => tail(agent.stderrPath, stderrBytes),
+    finish: async (boundMs) => {
+      const last = await sweep({ marker, seen: [agent.identity], group: agent.identity.pid, clock, boundMs });
+      if (last.gone) await guard.release();
+      return summarise(last, swept);
+    },
+  };
+}
+
+function summarise(last: SweepResult, before: SweepResult | undefined): Swept {
+  if (!last.gone) return { gone: false, pids: last.left.map((left) => left.pid) };
+  return { gone: true, killed: last.killed.length + (before?.killed.length ?? 0) };
+}
+
+function ladderStep(step: StopStep): LadderStep {
+  return step.kind === 'input' ? { kind: 'input', line: step.line, waitFor: step.until, ms: step.ms } : step;
+}
+
+interface LeftBehind {
+  readonly marker: string;
+  readonly seen: readonly { readonly pid: number; readonly startedAt: string }[];
+  readonly boundMs: number;
+  readonly clock: Clock;
+  readonly folder: string;
+}
+
+async function leftBy({ marker, seen, boundMs, clock, folder }: LeftBehind): Promise<LeftAttempt> {
+  const swept = summarise(await sweep({ marker, seen, clock, boundMs }), undefined);
+  const path = join(folder, 'stdout');
+  const begun = await access(path).then(
+    () => true,
+    () => false,
+  );
+  const spool = tailLines({ path, clock });
+  spool.final();
+  return { swept, begun, lines: spoolLines(spool), stderr: await tail(join(folder, 'stderr'), stderrBytes) };
+}
+
+async function* spoolLines(spool: SpoolTail): AsyncGenerator<SpoolLine> {
+  for await (const item of spool) yield spoolLine(item);
+}
+
+function spoolLine(item: SpoolItem): SpoolLine {
+  switch (item.kind) {
+    case 'line':
+      return { text: item.line, end: item.endOffset };
+    // An agent's last line may lack its line end; a torn one will not parse and says so then.
+    case 'partial':
+      return { text: item.line, end: item.endOffset };
+    case 'invalid-utf8':
+      return { rejected: 'not valid UTF-8', end: item.endOffset };
+    case 'overlong':
+      return { rejected: `longer than the cap: ${item.bytes} bytes`, end: item.endOffset };
+  }
+}
+
+function spawnFailure(fault: SpawnFault): Failure {
+  return { process: 'spawn-failed', code: fault.code, message: fault.sentence };
+}
+
+async function tail(path: string, bytes: number): Promise<string> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return '';
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - bytes);
+    const buffer = Buffer.alloc(size - from);
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

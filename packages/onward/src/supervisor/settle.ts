@@ -1,0 +1,203 @@
+import { classify } from '../kernel/classify.ts';
+import { type Continuable, decide, type Decision } from '../kernel/decide.ts';
+import type { NewEvent } from '../kernel/envelope.ts';
+import { assertNever } from '../kernel/error.ts';
+import type { Classification, Failure } from '../kernel/failure.ts';
+import type { AgentAdapter } from './adapter.ts';
+import type { AttemptResult } from './attempt-result.ts';
+import { placeOf, type SupervisorDeps } from './deps.ts';
+import { type PauseReason, runEvent } from './run-events.ts';
+import type { AttemptState, RunState } from './run-state.ts';
+import type { RunWriter } from './run-writer.ts';
+import { isSilent, situationOf } from './situation.ts';
+
+/** What one append records about the end of an attempt: the facts, the decision, and where that leaves the run. */
+export interface Settled {
+  readonly events: readonly NewEvent[];
+  /** When the run is to be looked at next, ms since the epoch; null when it rests or is over. */
+  readonly due: number | null;
+  /** A message of the inbox was dealt with. */
+  readonly inboxRead: boolean;
+}
+
+/** Turns the end of an attempt into the events of one append. Success is committed; a failure is classified and decided. */
+export async function settleAttempt(
+  deps: SupervisorDeps,
+  writer: RunWriter,
+  adapter: AgentAdapter,
+  result: AttemptResult,
+): Promise<Settled> {
+  const run = writer.state();
+  const attempt = run.attempts.at(-1) as AttemptState;
+  const { ending } = result;
+  const answer = acceptedAnswer(run, result);
+  if (answer !== undefined) return commit(writer, attempt, result, answer);
+  if (ending.ok) return commit(writer, attempt, result, ending.text);
+  return fail(deps, { adapter, run, attempt, result, failure: ending.failure });
+}
+
+/** The answer after denied calls, where the user said that these do not matter. */
+function acceptedAnswer(run: RunState, { ending }: AttemptResult): string | undefined {
+  if (ending.ok || ending.text === undefined || ending.failure.denied === undefined) return undefined;
+  return run.accepted.policy.policy.onDenied === 'ignore' ? ending.text : undefined;
+}
+
+async function commit(writer: RunWriter, attempt: AttemptState, result: AttemptResult, text: string): Promise<Settled> {
+  const session = result.sessionId === undefined ? {} : { sessionId: result.sessionId };
+  const swept = result.swept.gone ? result.swept.killed : 0;
+  const committed = runEvent('attempt.committed', {
+    n: attempt.n,
+    ...session,
+    text: await writer.body(text.toWellFormed()),
+    swept,
+  });
+  const ended = runEvent('run.ended', { outcome: 'done', because: 'the agent finished with evidence' });
+  return { events: [committed, ended], due: null, inboxRead: false };
+}
+
+interface Failing {
+  readonly adapter: AgentAdapter;
+  readonly run: RunState;
+  readonly attempt: AttemptState;
+  readonly result: AttemptResult;
+  readonly failure: Failure;
+}
+
+async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
+  const { adapter, run, attempt, result, failure } = failing;
+  const classification = classify(failure);
+  const continuable = continuableAfter(run, attempt, result, classification);
+  const fingerprint = await deps.host.fingerprint(run.accepted.cwd);
+  const { account } = await adapter.identify(placeOf(deps, run.accepted.cwd));
+  const cause =
+    result.stopped?.kind === 'cancelled' || result.stopped?.kind === 'interrupted' ? result.stopped : undefined;
+  const now = deps.clock.now();
+  const decision = decide(
+    situationOf(run, attempt, {
+      failure,
+      classification,
+      continuable,
+      ...(fingerprint === undefined ? {} : { fingerprint }),
+      credentialChanged: account !== attempt.account,
+      ...(cause === undefined ? {} : { cancelled: cause.because }),
+      now,
+      sample: deps.random.next(),
+    }),
+  );
+  const nextAt = nextAttemptAt(decision);
+  const failed = runEvent('attempt.failed', {
+    n: attempt.n,
+    failure,
+    classification,
+    lost: lostOf(adapter, attempt, result, classification),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+    ...(result.sessionId === undefined ? {} : { sessionId: result.sessionId }),
+    continuable,
+    silent: isSilent(attempt),
+    swept: result.swept.gone ? result.swept.killed : 0,
+    willRetry: nextAt !== null,
+    nextAt,
+  });
+  const rest = restAfter(decision, classification, failure, cause?.kind);
+  const read = cause?.kind === 'cancelled' ? [runEvent('inbox.read', { position: cause.inbox })] : [];
+  return {
+    events: [
+      failed,
+      runEvent('recovery.decided', { n: attempt.n, decision }),
+      ...read,
+      ...(rest === undefined ? [] : [rest]),
+    ],
+    due: nextAt,
+    inboxRead: cause?.kind === 'cancelled',
+  };
+}
+
+/** When a decision opens another attempt by itself; null when it does not. */
+function nextAttemptAt(decision: Decision): number | null {
+  switch (decision.action) {
+    case 'continue':
+    case 'restart':
+    case 'rebuild':
+    case 'hold':
+      return decision.at;
+    case 'repair':
+    case 'park':
+    case 'ask':
+    case 'stop':
+    case 'cancelled':
+    case 'budget':
+      return null;
+    default:
+      return assertNever(decision, 'nextAttemptAt');
+  }
+}
+
+/** The event that ends or rests the run in the same append; `undefined` when another attempt follows. */
+function restAfter(
+  decision: Decision,
+  { class: kind }: Classification,
+  failure: Failure,
+  cause: 'cancelled' | 'interrupted' | undefined,
+): NewEvent | undefined {
+  const pause = (reason: PauseReason, until?: number): NewEvent =>
+    runEvent('run.paused', {
+      reason,
+      because: `${failure.message} ${decision.because}.`,
+      ...(until === undefined ? {} : { until }),
+    });
+  switch (decision.action) {
+    case 'continue':
+    case 'restart':
+    case 'rebuild':
+    case 'hold':
+      return undefined;
+    case 'park':
+      return pause('parked', decision.until);
+    case 'ask':
+      return pause(kind === 'conflict' ? 'held' : 'needs-human');
+    case 'budget':
+      return pause('limit');
+    case 'cancelled':
+      if (cause === 'interrupted') return pause('interrupted');
+      return runEvent('run.ended', { outcome: 'cancelled', because: decision.because });
+    case 'repair':
+    case 'stop':
+      if (kind === 'transient' || kind === 'throttled' || kind === 'quota') return pause('provider', failure.resetsAt);
+      return runEvent('run.ended', { outcome: 'failed', because: `${failure.message} ${decision.because}.` });
+    default:
+      return assertNever(decision, 'restAfter');
+  }
+}
+
+/** What may be continued after this attempt, from what is known now. */
+export function continuableAfter(
+  run: RunState,
+  attempt: AttemptState,
+  result: AttemptResult,
+  { class: kind }: Classification,
+): Continuable {
+  const accepted = run.attempts.some((other) => !isSilent(other));
+  const untouched = attempt.mode === 'rebuild' ? 'lost' : 'nothing-accepted';
+  if (kind === 'context-lost') return accepted ? 'lost' : 'nothing-accepted';
+  if (attempt.mode === 'continue') return 'same';
+  if (!result.begun) return untouched;
+  if (result.sessionId !== undefined) return 'same';
+  // No conversation is known. A provider that refused the first request has not worked on it; else nobody can say.
+  const refused = kind === 'quota' || kind === 'billing' || kind === 'auth' || kind === 'throttled' || kind === 'input';
+  return refused && isSilent(attempt) ? untouched : 'unknown';
+}
+
+/** Finished calls of the attempt that its conversation lost: by the agent's own file where that tells, else after a kill all. */
+function lostOf(
+  adapter: AgentAdapter,
+  attempt: AttemptState,
+  result: AttemptResult,
+  { class: kind }: Classification,
+): readonly string[] {
+  const finished = attempt.calls.filter((call) => call.state === 'finished').map((call) => call.callId);
+  const { keeps } = adapter;
+  if (keeps !== undefined)
+    return result.session === '' ? finished : finished.filter((callId) => !keeps(result.session, callId));
+  const killed = kind === 'crash' || result.stopped !== undefined;
+  return killed ? finished : [];
+}
