@@ -13,7 +13,7 @@ export type { Api } from './model-server/wire-format.ts';
 export type { LabErrorCode } from './model-server/lab-error.ts';
 export { LabError } from './model-server/lab-error.ts';
 export type { CodexRetries } from './point-agent.ts';
-export { claudeEnvironment, codexConfig, codexEnvironment } from './point-agent.ts';
+export { claudeEnvironment, codexAuth, codexConfig, codexDefaultConfig, codexEnvironment } from './point-agent.ts';
 export type { Scenario } from './scenarios/scenario.ts';
 export { effectStep, scriptOf } from './scenarios/scenario.ts';
 export { findScenario, scenarios } from './scenarios/catalogue.ts';

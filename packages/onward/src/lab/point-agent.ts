@@ -38,15 +38,10 @@ export function codexConfig(url: string, retries: CodexRetries = {}): string {
     ['stream_max_retries', retries.stream],
     ['stream_idle_timeout_ms', retries.idleMs],
   ];
-  return [
+  return toml([
     'model = "gpt-5.1-codex"',
     'model_provider = "lab"',
-    'check_for_update_on_startup = false',
-    'web_search = "disabled"',
-    '',
-    '[analytics]',
-    'enabled = false',
-    '',
+    ...QUIET,
     '[model_providers.lab]',
     'name = "lab"',
     `base_url = "${url}/v1"`,
@@ -54,6 +49,30 @@ export function codexConfig(url: string, retries: CodexRetries = {}): string {
     'env_key = "ONWARD_LAB_KEY"',
     'supports_websockets = false',
     ...settings.flatMap(([name, value]) => (value === undefined ? [] : [`${name} = ${value}`])),
-    '',
-  ].join('\n');
+  ]);
+}
+
+/**
+ * The same for Codex's own provider and model, as a logged-in user has it: its retries cannot be lowered. It needs
+ * `codexAuth()` as `auth.json` beside it.
+ */
+export function codexDefaultConfig(url: string): string {
+  return toml([`openai_base_url = "${url}/v1"`, ...QUIET]);
+}
+
+/** The `auth.json` of a Codex that logged in with a key. */
+export function codexAuth(): string {
+  return JSON.stringify({ auth_mode: 'apikey', OPENAI_API_KEY: DUMMY_KEY });
+}
+
+/** What keeps Codex off every other address. Ends inside a table: nothing but tables may follow. */
+const QUIET: readonly string[] = [
+  'check_for_update_on_startup = false',
+  'web_search = "disabled"',
+  '[analytics]',
+  'enabled = false',
+];
+
+function toml(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
 }

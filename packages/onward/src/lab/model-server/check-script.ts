@@ -76,6 +76,11 @@ function checkRule(rule: FaultRule, place: string): void {
   const agents: readonly unknown[] = [undefined, 'main', 'subagent'];
   demand(agents.includes(rule.agent), `${place}.agent`, 'main or subagent');
   checkFault(rule.fault, `${place}.fault`);
+  demand(
+    rule.fault.kind !== 'refused' || rule.agent === undefined,
+    `${place}.agent`,
+    'left out: a closed port is closed to every agent',
+  );
 }
 
 function checkSeeded(seeded: SeededFaults): void {

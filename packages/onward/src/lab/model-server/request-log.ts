@@ -43,7 +43,7 @@ export interface OtherRequest {
   readonly at: number;
   readonly method: string;
   readonly path: string;
-  readonly kind: Exclude<RequestKind, 'main'> | 'probe' | 'count-tokens' | 'models' | 'unknown';
+  readonly kind: Exclude<RequestKind, 'main'> | 'probe' | 'count-tokens' | 'websocket' | 'models' | 'unknown';
 }
 
 /** The server's memory of what it was asked, and who waits for it to change. */

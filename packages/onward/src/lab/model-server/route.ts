@@ -48,6 +48,10 @@ function answerOther(play: Play, response: ServerResponse, plain: Plain): void {
     case 'count-tokens':
       sendJson(response, { input_tokens: Math.ceil(plain.text.length / 4) });
       return;
+    case 'websocket':
+      // Codex tries a websocket first with its own provider; on this status it goes on over HTTP at once.
+      response.writeHead(426, { upgrade: 'none' }).end();
+      return;
     case 'models':
       sendJson(response, {
         object: 'list',
@@ -70,6 +74,7 @@ function answerOther(play: Play, response: ServerResponse, plain: Plain): void {
 function kindOfOther(method: string, path: string): OtherRequest['kind'] {
   if (path === '/' && (method === 'HEAD' || method === 'GET')) return 'probe';
   if (path === '/v1/messages/count_tokens' && method === 'POST') return 'count-tokens';
+  if (path === '/v1/responses' && method === 'GET') return 'websocket';
   if (path === '/v1/models' && method === 'GET') return 'models';
   return 'unknown';
 }

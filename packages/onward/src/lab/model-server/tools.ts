@@ -7,6 +7,9 @@ import type { ToolCall } from './turn.ts';
 export interface ToolSpec {
   readonly name: string;
   readonly schema: JsonObject;
+  readonly namespace?: string;
+  /** Takes plain text instead of arguments. */
+  readonly takesText?: boolean;
 }
 
 /** Names of shell tools in the agents we know, in order of preference. */
@@ -20,6 +23,8 @@ const SHELL_NAMES = [
   'shell_command',
   'terminal',
 ];
+/** Codex offers newer models one tool that runs JavaScript, which reaches the shell as `tools.exec_command`. */
+const SCRIPT_NAME = 'exec';
 /** Names of the tool that starts a subagent. */
 const AGENT_NAMES = ['Agent', 'Task', 'task', 'agent'];
 /** Names under which a shell tool takes its command. */
@@ -29,7 +34,7 @@ const YIELD_MS = 30_000;
 
 /** The shell tool among those offered, if any: a request that has one is a main request. */
 export function findShellTool(tools: readonly ToolSpec[]): ToolSpec | undefined {
-  return findByName(tools, SHELL_NAMES);
+  return findByName(tools, SHELL_NAMES) ?? tools.find((tool) => tool.name === SCRIPT_NAME && tool.takesText === true);
 }
 
 /** The tool that starts a subagent, if the agent under test has one. */
@@ -39,6 +44,7 @@ export function findAgentTool(tools: readonly ToolSpec[]): ToolSpec | undefined 
 
 /** A call of this shell tool that runs `command`, with every argument that its schema requires. */
 export function shellCall(tool: ToolSpec, command: string, purpose: string): ToolCall {
+  if (tool.takesText === true) return scriptCall(tool, command);
   const properties = asObject(tool.schema['properties']);
   const key = COMMAND_KEYS.find((name) => name in properties) ?? 'command';
   const isList = asObject(properties[key])['type'] === 'array';
@@ -55,6 +61,14 @@ export function agentCall(tool: ToolSpec, prompt: string, purpose: string): Tool
   if ('subagent_type' in properties) wanted['subagent_type'] = 'general-purpose';
   if ('run_in_background' in properties) wanted['run_in_background'] = false;
   return { name: tool.name, input: withRequired(tool.schema, wanted) };
+}
+
+function scriptCall(tool: ToolSpec, command: string): ToolCall {
+  const call = JSON.stringify({ cmd: command, yield_time_ms: YIELD_MS });
+  const input = `const result = await tools.exec_command(${call});\ntext(result.output);`;
+  return tool.namespace === undefined
+    ? { name: tool.name, input }
+    : { name: tool.name, namespace: tool.namespace, input };
 }
 
 function findByName(tools: readonly ToolSpec[], names: readonly string[]): ToolSpec | undefined {

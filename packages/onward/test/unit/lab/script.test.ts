@@ -44,6 +44,10 @@ describe('a script that makes no sense is refused with the place', () => {
       { ...GOOD, faults: [{ ...rule, from: 3, to: 2 }] },
     ],
     ['script.faults[0].agent must be main or subagent', { ...GOOD, faults: [{ ...rule, agent: 'other' }] }],
+    [
+      'script.faults[0].agent must be left out',
+      { ...GOOD, faults: [{ from: 1, agent: 'main', fault: { kind: 'refused' } }] },
+    ],
     ['script.faults[1].fault.kind is "explode", which is no fault the lab knows', faulty({ kind: 'explode' })],
     ['script.faults[1].fault.error must be one of', faulty({ kind: 'error', error: 'odd' })],
     [

@@ -1,19 +1,18 @@
-import type { HistoryItem } from '../history.ts';
-import type { Json, JsonObject } from '../json.ts';
+import type { JsonObject } from '../json.ts';
 import { asList, asObject, asText } from '../json.ts';
-import type { ToolSpec } from '../tools.ts';
-import type { Turn } from '../turn.ts';
-import type { Answer, Frame, ReadRequest, WireFormat } from '../wire-format.ts';
+import type { ToolCall, Turn } from '../turn.ts';
+import type { Answer, Frame, WireFormat } from '../wire-format.ts';
 import { frame, jsonHalves, sse, textMark, textPieces, tokens } from './chunks.ts';
 import { openAiError, openAiErrorObject, openAiInvalid, openAiStreamCode } from './openai-errors.ts';
+import { readResponses, responsesRefusal } from './responses-read.ts';
 
 /** OpenAI's Responses API over server-sent events, as Codex uses it (platform.openai.com, "Responses", "Streaming events"). */
 export const openAiResponses: WireFormat = {
   api: 'openai-responses',
   path: '/v1/responses',
   ping: ': keep-alive\n\n',
-  read,
-  refusal,
+  read: readResponses,
+  refusal: responsesRefusal,
   frames,
   whole: (answer) => finished(answer, answer.id('resp'), outputs(answer)),
   error: openAiError,
@@ -27,68 +26,6 @@ export const openAiResponses: WireFormat = {
   },
 };
 
-function read(body: JsonObject): ReadRequest {
-  const input = body['input'];
-  const instructions = asText(body['instructions']);
-  const said = typeof input === 'string' ? [{ kind: 'user', text: input } as const] : asList(input).flatMap(toItem);
-  return {
-    model: asText(body['model']),
-    streaming: body['stream'] === true,
-    history: instructions === '' ? said : [{ kind: 'system', text: instructions }, ...said],
-    tools: asList(body['tools']).map(toTool),
-  };
-}
-
-function toTool(value: Json): ToolSpec {
-  const tool = asObject(value);
-  return { name: asText(tool['name']) || asText(tool['type']), schema: asObject(tool['parameters']) };
-}
-
-function toItem(value: Json): HistoryItem[] {
-  const item = asObject(value);
-  const id = asText(item['call_id']);
-  switch (asText(item['type'])) {
-    case 'function_call':
-      return [{ kind: 'call', id, name: asText(item['name']), input: asText(item['arguments']) }];
-    case 'function_call_output':
-      return [{ kind: 'result', id, text: contentText(item['output']) }];
-    case 'message':
-    case '': {
-      const role = item['role'];
-      const kind = role === 'assistant' ? 'assistant' : role === 'user' ? 'user' : 'system';
-      return contentParts(item['content']).map((text) => ({ kind, text }));
-    }
-    default:
-      return [];
-  }
-}
-
-function contentParts(content: Json | undefined): readonly string[] {
-  return typeof content === 'string' ? [content] : asList(content).map((part) => asText(asObject(part)['text']));
-}
-
-function contentText(output: Json | undefined): string {
-  return contentParts(output).join('\n');
-}
-
-/** Calls and outputs must pair one to one; a call still open is only allowed when nothing follows, which a request never is. */
-function refusal(body: JsonObject): string | undefined {
-  const items = asList(body['input']).map(asObject);
-  const calls = new Set(
-    items.filter((item) => item['type'] === 'function_call').map((item) => asText(item['call_id'])),
-  );
-  const answered = new Set<string>();
-  for (const item of items) {
-    if (item['type'] !== 'function_call_output') continue;
-    const id = asText(item['call_id']);
-    if (!calls.has(id)) return `No tool call found for function call output with call_id ${id}.`;
-    if (answered.has(id)) return `Duplicate tool output found for function call ${id}.`;
-    answered.add(id);
-  }
-  const missing = [...calls].find((id) => !answered.has(id));
-  return missing === undefined ? undefined : `No tool output found for function call ${missing}.`;
-}
-
 function outputs(answer: Answer): readonly JsonObject[] {
   const made: JsonObject[] = [];
   const { turn } = answer;
@@ -96,17 +33,18 @@ function outputs(answer: Answer): readonly JsonObject[] {
     const part = turn.stop === 'refusal' ? { type: 'refusal', refusal: turn.text } : textPart(turn.text);
     made.push({ id: answer.id('msg'), type: 'message', status: 'completed', role: 'assistant', content: [part] });
   }
-  for (const call of turn.calls) {
-    const ids = { id: answer.id('fc'), call_id: answer.id('call') };
-    made.push({
-      ...ids,
-      type: 'function_call',
-      status: 'completed',
-      name: call.name,
-      arguments: JSON.stringify(call.input),
-    });
-  }
+  for (const call of turn.calls) made.push(callItem(answer, call));
   return made;
+}
+
+/** A tool that takes text is called by another kind of item than one that takes arguments. */
+function callItem(answer: Answer, call: ToolCall): JsonObject {
+  const { name, input } = call;
+  const group = call.namespace === undefined ? {} : { namespace: call.namespace };
+  const rest = { call_id: answer.id('call'), status: 'completed', name, ...group };
+  return typeof input === 'string'
+    ? { id: answer.id('ctc'), type: 'custom_tool_call', ...rest, input }
+    : { id: answer.id('fc'), type: 'function_call', ...rest, arguments: JSON.stringify(input) };
 }
 
 function textPart(text: string): JsonObject {
@@ -159,19 +97,16 @@ function messageFrames(item: JsonObject, index: number): readonly Frame[] {
 
 function callFrames(item: JsonObject, index: number, isLast: boolean): readonly Frame[] {
   const place = { item_id: asText(item['id']), output_index: index };
-  const text = asText(item['arguments']);
-  const [first, second] = jsonHalves(text);
-  const name = 'response.function_call_arguments';
+  const isText = item['type'] === 'custom_tool_call';
+  const member = isText ? 'input' : 'arguments';
+  const name = isText ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
+  const [first, second] = jsonHalves(asText(item[member]));
+  const opened = { ...item, status: 'in_progress', [member]: '' };
   return [
-    frame(
-      event('response.output_item.added', {
-        output_index: index,
-        item: { ...item, status: 'in_progress', arguments: '' },
-      }),
-    ),
+    frame(event('response.output_item.added', { output_index: index, item: opened })),
     frame(event(`${name}.delta`, { ...place, delta: first }), 'tool-json'),
     frame(event(`${name}.delta`, { ...place, delta: second })),
-    frame(event(`${name}.done`, { ...place, arguments: text })),
+    frame(event(`${name}.done`, { ...place, [member]: `${first}${second}` })),
     frame(event('response.output_item.done', { output_index: index, item }), isLast ? 'after-call' : undefined),
   ];
 }
