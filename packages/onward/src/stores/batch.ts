@@ -66,26 +66,32 @@ function prepareAppend(append: Append, payloadCap: number): PreparedAppend {
     epoch: epoch ?? null,
     // Never earlier than asked.
     due: typeof due === 'number' ? Math.ceil(due) : due,
-    events: append.events.map((event, index) => prepareEvent(event, `${stream} events[${index}]`, payloadCap)),
+    events: append.events.map((event, index) => prepareEvent(event, { stream, index }, payloadCap)),
   };
 }
 
-function prepareEvent(event: NewEvent, where: string, payloadCap: number): PreparedEvent {
+interface Where {
+  readonly stream: string;
+  readonly index: number;
+}
+
+function prepareEvent(event: NewEvent, where: Where, payloadCap: number): PreparedEvent {
   if (!isName(event.type)) throw badEvent(where, '$type', 'has no usable type');
   if (!isCount(event.v, 1)) throw badEvent(where, '$v', 'has a version that is no whole number from 1');
   if (event.id !== undefined && !isName(event.id)) throw badEvent(where, '$id', 'has an unusable id');
   const json = toJson(event, where);
   if (isLargerThan(json, payloadCap)) {
+    const name = nameOf(where);
     throw new OnwardError(
       'journal/payload-too-large',
-      `${where} (${event.type}) is larger than ${payloadCap} bytes of JSON.`,
-      { place: where, next: ['Store the body with putBlob and name the blob in the event.'] },
+      `${name} (${event.type}) is larger than ${payloadCap} bytes of JSON.`,
+      { place: name, next: ['Store the body with putBlob and name the blob in the event.'] },
     );
   }
   return { type: event.type, v: event.v, id: event.id ?? null, ignorable: event.ignorable === true, json };
 }
 
-function toJson(event: NewEvent, where: string): string {
+function toJson(event: NewEvent, where: Where): string {
   let path: string | undefined;
   try {
     path = findNonJson(event.data);
@@ -100,8 +106,12 @@ function badAppend(stream: string, what: string): OnwardError {
   return new OnwardError('journal/bad-append', `The append to ${stream} ${what}.`, { place: stream });
 }
 
-function badEvent(where: string, path: string, what: string, cause?: unknown): OnwardError {
-  return new OnwardError('journal/bad-event', `${where} ${what}.`, { place: path, cause });
+function badEvent(where: Where, path: string, what: string, cause?: unknown): OnwardError {
+  return new OnwardError('journal/bad-event', `${nameOf(where)} ${what}.`, { place: path, cause });
+}
+
+function nameOf({ stream, index }: Where): string {
+  return `${stream} events[${index}]`;
 }
 
 function isName(name: unknown): boolean {

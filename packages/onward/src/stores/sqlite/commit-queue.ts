@@ -30,6 +30,9 @@ export interface QueueOptions {
 /** One transaction carries at most so much work, so that the event loop is not held for long. */
 const LARGEST_GROUP = 128;
 
+/** A turn of the event loop costs about a tenth of a commit. */
+const COMMITS_PER_TURN = 8;
+
 /**
  * Commits work in groups: whatever is asked for while a commit is under way shares the next one, and so one flush of the
  * disk. Each piece has a savepoint of its own: one that fails undoes only itself.
@@ -39,6 +42,7 @@ export class CommitQueue {
   readonly #waiting: Job[] = [];
   #pumping: Promise<void> | undefined;
   #commits = 0;
+  #turns = 0;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -58,36 +62,42 @@ export class CommitQueue {
   }
 
   async #pump(): Promise<void> {
+    // Whoever was woken by the last commit joins the next, and a lone writer does not keep timers and input waiting.
     while (this.#waiting.length > 0) {
-      // Whoever was woken by the last commit gets the chance to join the next.
-      await nextTurn();
+      this.#turns += 1;
+      await (this.#turns % COMMITS_PER_TURN === 0 ? nextTurn() : undefined);
       await this.#commitNext(() => this.#waiting.splice(0, LARGEST_GROUP));
     }
     this.#pumping = undefined;
   }
 
-  /** Takes jobs only when the lock is there, so that those who came while it was awaited share the commit. */
   async #commitNext(take: () => readonly Job[]): Promise<void> {
-    const { db, guard, patience } = this.#options;
+    const { db, patience } = this.#options;
+    let broken: readonly Job[] = [];
     try {
-      guard.check();
-      await whileBusy(patience, () => db.exec('begin immediate'));
+      // Begun and ended without an await: a read of this connection must not fall into the transaction.
+      await whileBusy(patience, () => {
+        db.exec('begin immediate');
+        // Taken now that the lock is there, so that those who came while it was awaited share the commit.
+        broken = this.#commit(take());
+      });
     } catch (error) {
       this.#rejectAll(take(), error);
-      return;
     }
-    const jobs = take();
+    for (const job of broken) await this.#commitNext(() => [job]);
+  }
+
+  /** Runs a group and ends the transaction, whatever happens. Returns the jobs to try again, each alone. */
+  #commit(jobs: readonly Job[]): readonly Job[] {
     try {
       this.#finish(jobs.map((job) => this.#run(job, jobs.length > 1)));
     } catch (error) {
       this.#rollback();
-      if (error instanceof BrokenGroup && jobs.length > 1) {
-        // The guilty one took the whole transaction with it: each gets one of its own.
-        for (const job of jobs) await this.#commitNext(() => [job]);
-      } else {
-        this.#rejectAll(jobs, error instanceof BrokenGroup ? error.cause : error);
-      }
+      // The guilty one took the whole transaction with it.
+      if (error instanceof BrokenGroup && jobs.length > 1) return jobs;
+      this.#rejectAll(jobs, error instanceof BrokenGroup ? error.cause : error);
     }
+    return [];
   }
 
   /** Runs one piece of work. A refusal undoes it alone; an error of SQLite breaks the group. */
@@ -109,6 +119,8 @@ export class CommitQueue {
   #finish(outcomes: readonly Outcome[]): void {
     const { db, guard, onCommit } = this.#options;
     const writes = outcomes.flatMap((outcome) => (outcome.ok ? outcome.writes : []));
+    // Nothing is written to, let alone acknowledged from, a file that is no longer the journal.
+    guard.check();
     if (writes.length === 0) {
       db.exec('rollback');
     } else {
@@ -116,8 +128,6 @@ export class CommitQueue {
       onCommit?.('before', commit);
       db.exec('commit');
       this.#commits = commit.number;
-      // What went into a file that is no longer there is not acknowledged.
-      guard.check();
       onCommit?.('after', commit);
     }
     for (const outcome of outcomes) {

@@ -1,8 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StoredEvent } from '../../kernel/envelope.ts';
+import { OnwardError } from '../../kernel/error.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { PreparedEvent } from '../batch.ts';
 import { chain, type EventRow, type Sha256, type StreamHead } from './chain.ts';
+import { PLACES_PER_STREAM } from './schema.ts';
 import { damagedError } from './sqlite-error.ts';
 import { isOutOfRange, type StreamRow } from './stream-table.ts';
 
@@ -40,14 +42,14 @@ export class EventTable {
 
   constructor(db: DatabaseSync, sha256: Sha256) {
     this.#sha256 = sha256;
-    this.#insert = db.prepare('insert into event values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#insert = db.prepare('insert into event values (?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#page = db.prepare(
-      'select position, at, epoch, type, v, id, ignorable, data, checksum from event ' +
-        'where stream = ? and position > ? order by position limit ?',
+      'select place - ? as position, at, epoch, type, v, id, ignorable, data, checksum from event ' +
+        'where place > ? and place < ? order by place limit ?',
     );
-    this.#checksum = db.prepare('select checksum from event where stream = ? and position = ?');
-    this.#known = db.prepare('select 1 as known from event where stream = ? and id = ?');
-    this.#delete = db.prepare('delete from event where stream = ?');
+    this.#checksum = db.prepare('select checksum from event where place = ?');
+    this.#known = db.prepare(`select 1 as known from event where place / ${PLACES_PER_STREAM} = ? and id = ?`);
+    this.#delete = db.prepare('delete from event where place >= ? and place < ?');
   }
 
   /** True when the stream holds a message with that id. */
@@ -76,9 +78,12 @@ export class EventTable {
   }
 
   insert(stream: number, rows: readonly EventRow[]): void {
+    const { start, end } = placesOf(stream);
     for (const row of rows) {
       const { position, at, epoch, type, v, id, ignorable, data, checksum } = row;
-      this.#insert.run(stream, position, at, epoch, type, v, id, ignorable, data, checksum);
+      const place = start + position;
+      if (place >= end || !Number.isSafeInteger(place)) throw fullError(position);
+      this.#insert.run(place, at, epoch, type, v, id, ignorable, data, checksum);
     }
   }
 
@@ -102,30 +107,45 @@ export class EventTable {
   }
 
   delete(stream: number): void {
-    this.#delete.run(stream);
+    const { start, end } = placesOf(stream);
+    this.#delete.run(start, end);
   }
 
   #checksumAt(name: string, stream: number, position: number): string {
     if (position === 0) return '';
-    const row = this.#checksum.get(stream, position) as { checksum: string } | undefined;
+    const row = this.#checksum.get(placesOf(stream).start + position) as { checksum: string } | undefined;
     if (row === undefined) throw damagedAt(name, position, 'this event is missing');
     return row.checksum;
   }
 
   #rows(stream: number, after: number, limit: number): readonly EventRow[] {
+    const { start, end } = placesOf(stream);
+    const values = [start, start + after, end, limit] as const;
     try {
-      return this.#page.all(stream, after, limit) as unknown as readonly EventRow[];
+      return this.#page.all(...values) as unknown as readonly EventRow[];
     } catch (error) {
       if (!isOutOfRange(error)) throw error;
     }
     // A damaged number does not fit into a JavaScript number: read it all the same, so that the chain names the place.
     this.#page.setReadBigInts(true);
     try {
-      return this.#page.all(stream, after, limit).map(withNumbers);
+      return this.#page.all(...values).map(withNumbers);
     } finally {
       this.#page.setReadBigInts(false);
     }
   }
+}
+
+/** The places of a stream: its events lie between the two. */
+function placesOf(stream: number): { readonly start: number; readonly end: number } {
+  const start = stream * PLACES_PER_STREAM;
+  return { start, end: start + PLACES_PER_STREAM };
+}
+
+function fullError(position: number): OnwardError {
+  return new OnwardError('journal/full', `There is no place left for event ${position} of this stream.`, {
+    next: ['Go on in another stream; when it is the first event of one, start a new journal.'],
+  });
 }
 
 function withNumbers(row: Record<string, unknown>): EventRow {
