@@ -104,7 +104,12 @@ function watchdogSentence(fact: ProcessFact, ms: number): string {
       return `A tool call ran for more than ${time}.`;
     case 'wall-timeout':
       return `The time limit of ${time} is used up.`;
-    default:
+    case 'spawn-failed':
+    case 'ended-without-result':
+    case 'host-crashed':
+    case 'not-gone':
       return `The attempt ended: ${fact}.`;
+    default:
+      return assertNever(fact, 'watchdogSentence');
   }
 }

@@ -17,26 +17,26 @@ export interface EventQueue {
 export function createEventQueue(writer: RunWriter, onBroken: (error: unknown) => void): EventQueue {
   const waiting: NewEvent[] = [];
   let busy: Promise<void> | undefined;
-  let broken: { readonly error: unknown } | undefined;
+  const broken: { readonly error: unknown }[] = [];
   const drain = async (): Promise<void> => {
-    while (waiting.length > 0 && broken === undefined) {
+    while (waiting.length > 0 && broken.length === 0) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- the order of appends is the order of events
         await writer.append(waiting.splice(0, batchSize));
       } catch (error) {
-        broken = { error };
+        broken.push({ error });
         onBroken(error);
       }
     }
     busy = undefined;
   };
   const flush = async (): Promise<void> => {
-    while (busy !== undefined || (waiting.length > 0 && broken === undefined)) {
+    while (busy !== undefined || (waiting.length > 0 && broken.length === 0)) {
       busy ??= drain();
       // oxlint-disable-next-line no-await-in-loop -- until nothing is left
       await busy;
     }
-    if (broken !== undefined) throw broken.error;
+    if (broken[0] !== undefined) throw broken[0].error;
   };
   return {
     push: async (events) => {

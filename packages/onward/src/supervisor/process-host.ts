@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, copyFile, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { assertNever } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
 import type { Clock, Hash, Ids } from '../kernel/ports.ts';
 import {
@@ -211,6 +212,8 @@ function spoolLine(item: SpoolItem): SpoolLine {
       return { rejected: 'not valid UTF-8', end: item.endOffset };
     case 'overlong':
       return { rejected: `longer than the cap: ${item.bytes} bytes`, end: item.endOffset };
+    default:
+      return assertNever(item, 'spoolLine');
   }
 }
 

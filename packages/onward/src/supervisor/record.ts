@@ -27,60 +27,35 @@ export async function recordObservation(
   observation: Observation,
   offset: number,
 ): Promise<readonly NewEvent[]> {
-  const { n } = recorder;
+  const at = { n: recorder.n, offset };
   switch (observation.kind) {
     case 'session': {
-      const { id, model, permissions } = observation;
-      return [
-        runEvent('attempt.session', {
-          n,
-          id,
-          offset,
-          ...(model === undefined ? {} : { model }),
-          ...(permissions === undefined ? {} : { permissions }),
-        }),
-      ];
+      const { kind: _, version: _version, ...facts } = observation;
+      return [runEvent('attempt.session', { ...at, ...facts })];
     }
     case 'message':
       return [
         runEvent('message.committed', {
-          n,
+          ...at,
           id: observation.id,
           body: await recorder.body(observation.text.toWellFormed()),
-          offset,
         }),
       ];
     case 'call-intended':
-    case 'call-started': {
-      if (recorder.seen(observation.callId) !== 'no') return [];
-      const { callId, tool } = observation;
-      return [
-        runEvent('call.started', {
-          n,
-          callId,
-          tool,
-          input: shortInput(observation.input, recorder.hash),
-          gated: observation.kind === 'call-intended',
-          offset,
-        }),
-      ];
-    }
-    case 'call-finished': {
-      if (recorder.seen(observation.callId) === 'finished') return [];
-      const { callId, ok, output } = observation;
-      recorder.note(callId, 'finished');
-      return [runEvent('call.finished', { n, callId, ok, output: shorten(output.toWellFormed(), maxOutput), offset })];
-    }
+    case 'call-started':
+      return recordStart(recorder, observation, offset);
+    case 'call-finished':
+      return recordFinish(recorder, observation, offset);
     case 'inner-retry': {
       const { kind: _, ...facts } = observation;
-      return [runEvent('request.retried', { n, ...facts, offset })];
+      return [runEvent('request.retried', { ...at, ...facts })];
     }
     case 'usage': {
       const { kind: _, ...facts } = observation;
-      return [runEvent('usage.reported', { n, ...facts, offset })];
+      return [runEvent('usage.reported', { ...at, ...facts })];
     }
     case 'malformed':
-      return [runEvent('line.rejected', { n, reason: observation.reason, offset })];
+      return [runEvent('line.rejected', { ...at, reason: observation.reason })];
     case 'delta':
     case 'alive':
     case 'notice':
@@ -90,6 +65,38 @@ export async function recordObservation(
     default:
       return assertNever(observation, 'recordObservation');
   }
+}
+
+/** Hooks and stream both tell of one call: the first to tell is recorded. */
+function recordStart(
+  recorder: Recorder,
+  observation: Extract<Observation, { kind: 'call-intended' | 'call-started' }>,
+  offset: number,
+): readonly NewEvent[] {
+  const { callId, tool, kind } = observation;
+  if (recorder.seen(callId) !== 'no') return [];
+  recorder.note(callId, 'started');
+  const input = shortInput(observation.input, recorder.hash);
+  return [runEvent('call.started', { n: recorder.n, callId, tool, input, gated: kind === 'call-intended', offset })];
+}
+
+function recordFinish(
+  recorder: Recorder,
+  observation: Extract<Observation, { kind: 'call-finished' }>,
+  offset: number,
+): readonly NewEvent[] {
+  const { callId, ok } = observation;
+  if (recorder.seen(callId) === 'finished') return [];
+  recorder.note(callId, 'finished');
+  return [
+    runEvent('call.finished', {
+      n: recorder.n,
+      callId,
+      ok,
+      output: shorten(observation.output.toWellFormed(), maxOutput),
+      offset,
+    }),
+  ];
 }
 
 /** An input the journal can keep: itself, or its head and its hash, so that two equal inputs stay equal. */

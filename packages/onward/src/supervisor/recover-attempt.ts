@@ -1,4 +1,4 @@
-import type { AgentAdapter, Observation } from './adapter.ts';
+import type { AgentAdapter } from './adapter.ts';
 import { type AttemptResult, concludeAttempt } from './attempt-result.ts';
 import { createConversationLocks } from './conversation-locks.ts';
 import type { SupervisorDeps } from './deps.ts';
@@ -54,7 +54,7 @@ async function readLeft(
     recorder: recorderFor(deps.hash, writer, attempt),
     queue,
     from: attempt.offset,
-    saw: (_: Observation) => undefined,
+    saw: () => undefined,
     refusal: () => undefined,
   };
   await readOutput(left.lines, sink);

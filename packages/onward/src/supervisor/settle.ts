@@ -195,9 +195,10 @@ function lostOf(
   { class: kind }: Classification,
 ): readonly string[] {
   const finished = attempt.calls.filter((call) => call.state === 'finished').map((call) => call.callId);
-  const { keeps } = adapter;
-  if (keeps !== undefined)
-    return result.session === '' ? finished : finished.filter((callId) => !keeps(result.session, callId));
+  if (adapter.keeps !== undefined)
+    return result.session === ''
+      ? finished
+      : finished.filter((callId) => adapter.keeps?.(result.session, callId) !== true);
   const killed = kind === 'crash' || result.stopped !== undefined;
   return killed ? finished : [];
 }
