@@ -1,4 +1,4 @@
-import type { Failure } from '../../../kernel/failure.ts';
+import type { DeniedCall, Failure } from '../../../kernel/failure.ts';
 import type { Ending, ProcessEnding } from '../../adapter.ts';
 import { readErrorText } from './error-text.ts';
 import { asObject, asString, parseObject, shorten } from './json-shape.ts';
@@ -15,6 +15,8 @@ export interface AttemptFacts {
   readonly lastError?: string;
   /** The model's text after the last call; empty when there is none. */
   readonly answer: string;
+  /** Calls that the stream itself shows as declined. */
+  readonly declined: readonly DeniedCall[];
 }
 
 /** Names of codex for which the kernel has another word. All others are passed on as they are. */
@@ -67,12 +69,8 @@ function failed(process: ProcessEnding, facts: AttemptFacts): Failure | undefine
 /** `turn.completed`: is it true? */
 function doubtful(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
   const { denied } = readRollout(process.session);
-  const first = denied[0];
-  if (first !== undefined)
-    return {
-      denied,
-      message: `codex stopped ${denied.length} call(s) of the model by its sandbox or rules: ${first.summary}`,
-    };
+  const stopped = denied.length > 0 ? denied : facts.declined;
+  if (stopped.length > 0) return { denied: stopped, message: oneLine(deniedSentence(stopped)) };
   const code = process.exit?.code;
   if (code !== undefined && code !== null && code !== 0)
     return { message: `codex reported a completed turn but exited with code ${code}.` };
@@ -81,8 +79,15 @@ function doubtful(process: ProcessEnding, facts: AttemptFacts): Failure | undefi
   return undefined;
 }
 
+function deniedSentence(denied: readonly DeniedCall[]): string {
+  const others = denied.length > 1 ? ` (and ${denied.length - 1} more)` : '';
+  return `The sandbox or the rules of codex stopped a call${others}: ${denied[0]?.summary ?? ''}`;
+}
+
 /** A failed turn: typed facts of the session file, the sentence as fallback. */
-function describe(message: string, rollout: RolloutFacts): Failure {
+function describe(message: string, latest: RolloutFacts = { denied: [] }): Failure {
+  // Another sentence means that the file's last turn is not this attempt's.
+  const rollout = latest.message === message ? latest : { denied: [] };
   const read = readErrorText(message);
   const status = rollout.status ?? read?.status;
   const type = typeOf(rollout, read?.rule.endsWith(':usage-limit') ?? false);
@@ -96,6 +101,7 @@ function describe(message: string, rollout: RolloutFacts): Failure {
     ...(resetsAt === undefined ? {} : { resetsAt }),
     ...(read?.class === undefined ? {} : { text: { class: read.class, rule: read.rule } }),
     ...(read?.retryAfterMs === undefined ? {} : { retryAfterMs: read.retryAfterMs }),
+    ...(read?.requestId === undefined ? {} : { requestId: read.requestId }),
     ...(cause === undefined ? {} : { cause }),
   };
 }
@@ -129,7 +135,7 @@ function readBody(message: string): Failure | undefined {
 function withCause(failure: Failure, process: ProcessEnding, facts: AttemptFacts): Failure {
   const stalled = failure.process === 'idle-timeout' || failure.process === 'startup-timeout';
   if (stalled && facts.healing !== undefined && failure.cause === undefined)
-    return { ...failure, cause: describe(facts.healing, { denied: [] }) };
+    return { ...failure, cause: describe(facts.healing) };
   if (failure.process !== 'ended-without-result') return failure;
   const cause = endedEarly(process, facts);
   return cause.process === undefined && failure.cause === undefined ? { ...failure, cause } : failure;
@@ -139,7 +145,7 @@ function withCause(failure: Failure, process: ProcessEnding, facts: AttemptFacts
 function endedEarly(process: ProcessEnding, facts: AttemptFacts): Failure {
   const said = facts.threadId === undefined ? readStderr(process.stderr) : undefined;
   if (said !== undefined) return said;
-  if (facts.lastError !== undefined) return describe(facts.lastError, { denied: [] });
+  if (facts.lastError !== undefined) return describe(facts.lastError);
   const exit = process.exit?.signal ?? process.exit?.code ?? 'unknown';
   return { process: 'ended-without-result', message: `codex ended (${exit}) without saying how the turn ended.` };
 }

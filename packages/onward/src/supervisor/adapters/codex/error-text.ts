@@ -6,6 +6,7 @@ export interface ReadText {
   readonly class?: FailureClass;
   readonly status?: number;
   readonly retryAfterMs?: number;
+  readonly requestId?: string;
 }
 
 interface TextRule {
@@ -23,10 +24,12 @@ interface TextRule {
 const rules: readonly TextRule[] = [
   { name: 'unexpected-status', pattern: /^unexpected status (?<status>\d{3}) / },
   { name: 'retry-limit', pattern: /^exceeded retry limit, last status: (?<status>\d{3})\b/ },
+  { name: 'blocked-by-cloudflare', pattern: /^Access blocked by Cloudflare\b[^(]*\(status (?<status>\d{3})\b/ },
   { name: 'usage-limit', pattern: /^You[’']ve hit your usage limit\b/, class: 'quota' },
   { name: 'quota-exceeded', pattern: /^Quota exceeded\. Check your plan and billing details\./, class: 'billing' },
   { name: 'not-in-plan', pattern: /^To use Codex with your ChatGPT plan, upgrade to /, class: 'billing' },
   { name: 'out-of-credits', pattern: /^(?:Your workspace is|You[’']re) out of credits\b/, class: 'billing' },
+  { name: 'spend-cap', pattern: /^You hit your spend cap set (?:in your workspace|by the owner)\b/, class: 'billing' },
   { name: 'context-window', pattern: /^Codex ran out of room in the model[’']s context window\./, class: 'overflow' },
   { name: 'at-capacity', pattern: /^Selected model is at capacity\./, class: 'transient' },
   { name: 'high-demand', pattern: /^We[’']re currently experiencing high demand\b/, class: 'transient' },
@@ -44,10 +47,14 @@ const rules: readonly TextRule[] = [
   { name: 'stream-disconnected', pattern: /^stream disconnected before completion: /, class: 'transient' },
   { name: 'no-network', pattern: /^waiting for network\b/, class: 'transient' },
   { name: 'connection-failed', pattern: /^(?:Connection failed|error sending request)\b/i, class: 'transient' },
+  { name: 'broken-response', pattern: /^Error while reading the server response: /, class: 'transient' },
+  { name: 'request-timeout', pattern: /^request timed out$/, class: 'transient' },
   { name: 'idle-stream', pattern: /^idle timeout waiting for SSE\b/, class: 'transient' },
   { name: 'unknown-model', pattern: /^The model `[^`\n]*` does not exist\b/, class: 'input' },
   { name: 'invalid-prompt', pattern: /^Invalid prompt: your prompt was flagged\b/, class: 'policy' },
   { name: 'cyber-policy', pattern: /^This content was flagged for possible cybersecurity risk\b/, class: 'policy' },
+  { name: 'bad-image', pattern: /^Image poisoning$/, class: 'input' },
+  { name: 'sandbox-error', pattern: /^sandbox error: /, class: 'policy' },
   { name: 'login-expired', pattern: /^Your access token could not be refreshed\b/, class: 'auth' },
   { name: 'missing-key', pattern: /^Missing environment variable: `[^`\n]+`/, class: 'auth' },
   { name: 'agent-died', pattern: /^internal error; agent loop died unexpectedly\b/, class: 'crash' },
@@ -62,12 +69,14 @@ export function readErrorText(message: string): ReadText | undefined {
     const match = rule.pattern.exec(message);
     if (match === null) continue;
     const status = match.groups?.['status'];
+    const requestId = /, request id: (?<id>[\w-]+)(?:,|$)/.exec(message)?.groups?.['id'];
     const hint = rule.name === 'rate-limit' ? readHint(message) : undefined;
     return {
       rule: `codex-text/${codexTextVersion}:${rule.name}`,
       ...(rule.class === undefined ? {} : { class: rule.class }),
       ...(status === undefined ? {} : { status: Number(status) }),
       ...(hint === undefined ? {} : { retryAfterMs: hint }),
+      ...(requestId === undefined ? {} : { requestId }),
     };
   }
   return undefined;

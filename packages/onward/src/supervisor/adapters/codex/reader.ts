@@ -1,8 +1,9 @@
+import type { DeniedCall } from '../../../kernel/failure.ts';
 import type { AttemptReader, Ending, Observation, ProcessEnding } from '../../adapter.ts';
 import { type AttemptFacts, judgeEnding } from './ending.ts';
 import { readErrorText, readReconnecting } from './error-text.ts';
-import { callFinished, callStarted, readCall } from './items.ts';
-import { asNumber, asObject, asString, type JsonObject, parseObject } from './json-shape.ts';
+import { callFinished, type CallItem, callStarted, readCall } from './items.ts';
+import { asNumber, asObject, asString, type JsonObject, parseObject, shorten } from './json-shape.ts';
 
 /** Reads the event stream of one `codex exec --json`. */
 export class CodexReader implements AttemptReader {
@@ -17,6 +18,7 @@ export class CodexReader implements AttemptReader {
   #texts = new Set<string>();
   #retried = false;
   readonly #open = new Set<string>();
+  readonly #declined: DeniedCall[] = [];
 
   line(text: string): readonly Observation[] {
     const line = parseObject(text);
@@ -33,6 +35,7 @@ export class CodexReader implements AttemptReader {
       ...(this.#healing === undefined ? {} : { healing: this.#healing }),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
       answer: this.#answer,
+      declined: this.#declined,
     });
   }
 
@@ -80,6 +83,7 @@ export class CodexReader implements AttemptReader {
     if (call === undefined || event === 'item.updated') return [{ kind: 'alive' }];
     const begins = !this.#open.has(call.callId);
     if (begins) this.#begin(call.callId);
+    if (item['status'] === 'declined') this.#declined.push({ tool: call.tool, summary: summarize(call) });
     if (event === 'item.started') return begins ? [callStarted(call)] : [{ kind: 'alive' }];
     return begins ? [callStarted(call), callFinished(call)] : [callFinished(call)];
   }
@@ -121,6 +125,10 @@ export class CodexReader implements AttemptReader {
       },
     ];
   }
+}
+
+function summarize(call: CallItem): string {
+  return shorten(asString(asObject(call.input)?.['command']) ?? JSON.stringify(call.input), 200);
 }
 
 /** Counted over the whole thread, earlier attempts included. */

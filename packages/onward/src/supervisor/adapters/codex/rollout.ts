@@ -16,21 +16,36 @@ export interface RolloutFacts {
 }
 
 /**
- * Reads the tail of a rollout file (its first line may be cut). Only lines after the last `task_started` count: what earlier
- * turns of the same conversation met is not this attempt's. Never throws.
+ * Reads the tail of a rollout file (its first line may be cut). Only lines after the last `task_started` tell how this attempt
+ * ended: what earlier turns of the same conversation met is not its own. A call that was denied in an attempt which then
+ * failed still counts, since no later turn need mention it. Never throws.
  */
 export function readRollout(tail: string): RolloutFacts {
-  const turn = lastTurn(tail.split('\n').flatMap(readLine));
-  const end = turn.findLast((line) => line.payload['type'] === 'task_complete');
-  const error = asObject(end?.payload['error']);
+  const lines = tail.split('\n').flatMap(readLine);
+  const start = Math.max(
+    0,
+    lines.findLastIndex((line) => line.payload['type'] === 'task_started'),
+  );
+  const turn = lines.slice(start);
+  const error = asObject(turn.findLast(isEnd)?.payload['error']);
   const limit = readLimit(turn);
   const message = asString(error?.['message']);
+  const settled = lines.slice(0, start).findLastIndex(isSuccess);
   return {
     ...readInfo(error?.['codex_error_info']),
     ...(message === undefined ? {} : { message }),
     ...(limit === undefined ? {} : { limit }),
-    denied: deniedCalls(turn),
+    denied: deniedCalls(lines.slice(settled + 1)),
   };
+}
+
+function isEnd(line: RolloutLine): boolean {
+  return line.payload['type'] === 'task_complete';
+}
+
+function isSuccess(line: RolloutLine): boolean {
+  if (!isEnd(line) || asObject(line.payload['error']) !== undefined) return false;
+  return (asString(line.payload['last_agent_message']) ?? '') !== '';
 }
 
 function readLine(text: string): RolloutLine[] {
@@ -38,11 +53,6 @@ function readLine(text: string): RolloutLine[] {
   const type = asString(line?.['type']);
   const payload = asObject(line?.['payload']);
   return type === undefined || payload === undefined ? [] : [{ type, payload }];
-}
-
-function lastTurn(lines: readonly RolloutLine[]): readonly RolloutLine[] {
-  const start = lines.findLastIndex((line) => line.payload['type'] === 'task_started');
-  return start === -1 ? lines : lines.slice(start);
 }
 
 /** `"other"` or `{"http_connection_failed":{"http_status_code":529}}`. */

@@ -6,7 +6,7 @@ interface StderrRule {
   readonly type: string;
 }
 
-/** Fatal lines with which codex 0.171 ends before its first event; anchored at the start of the line. */
+/** Fatal lines with which codex 0.171 ends before its first event; anchored at the start of the line, most telling first. */
 const rules: readonly StderrRule[] = [
   { pattern: /^Error: thread\/resume: .*\bno rollout found for thread id /, type: 'session_not_found' },
   { pattern: /^Error: thread\/resume: .*\balready has an active writer\b/, type: 'active_writer' },
@@ -14,7 +14,9 @@ const rules: readonly StderrRule[] = [
     pattern: /^error: (?:unexpected argument|invalid value|the argument|a value is required)\b/,
     type: 'invalid_input',
   },
-  { pattern: /^Error loading config/, type: 'invalid_input' },
+  { pattern: /^Error (?:loading config|parsing -c overrides)/, type: 'invalid_input' },
+  { pattern: /^Error: (?:Unknown feature flag|No such file or directory)\b/, type: 'invalid_input' },
+  { pattern: /^Failed to read output schema file\b/, type: 'invalid_input' },
   { pattern: /^Not inside a trusted directory\b/, type: 'invalid_input' },
   { pattern: /^No prompt provided\b/, type: 'invalid_input' },
 ];
