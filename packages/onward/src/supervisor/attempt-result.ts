@@ -43,7 +43,9 @@ export async function concludeAttempt(
 ): Promise<AttemptResult> {
   const { attempt, adapter } = about;
   const sessionId = reader.target() ?? attempt.sessionId;
-  const path = sessionId === undefined ? undefined : await adapter.sessionFile(placeOf(deps, about.cwd), sessionId);
+  // The conversation that was asked for comes first: an agent that could not find it names another one.
+  const asked = attempt.sessionId ?? sessionId;
+  const path = asked === undefined ? undefined : await adapter.sessionFile(placeOf(deps, about.cwd), asked);
   const session = path === undefined ? '' : await deps.host.tail(path, sessionTailBytes);
   const failure = facts.swept.gone ? (facts.failure ?? failureOf(facts.stopped)) : notGone(facts.swept.pids);
   const read = reader.ending({

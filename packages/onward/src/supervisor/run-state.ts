@@ -308,17 +308,29 @@ function observe(run: RunDraft, event: Observed): void {
     case 'request.retried':
       attempt.innerRetries += 1;
       break;
-    case 'usage.reported': {
-      const { scope, inputTokens, outputTokens, usd } = event.data;
-      attempt.usage =
-        usd === undefined ? { scope, inputTokens, outputTokens } : { scope, inputTokens, outputTokens, usd };
+    case 'usage.reported':
+      attempt.usage = addUsage(attempt.usage, event.data);
       break;
-    }
     case 'line.rejected':
       break;
     default:
       assertNever(event, 'observe');
   }
+}
+
+/** `own` reports are parts of one attempt and add up; a `cumulative` one counts the whole conversation and replaces. */
+function addUsage(
+  before: UsageState | undefined,
+  { scope, inputTokens, outputTokens, usd }: RunEventData['usage.reported'],
+): UsageState {
+  const base = scope === 'own' ? before : undefined;
+  const dollars = usd === undefined && base?.usd === undefined ? {} : { usd: (base?.usd ?? 0) + (usd ?? 0) };
+  return {
+    scope,
+    inputTokens: (base?.inputTokens ?? 0) + inputTokens,
+    outputTokens: (base?.outputTokens ?? 0) + outputTokens,
+    ...dollars,
+  };
 }
 
 function startCall(attempt: AttemptDraft, data: RunEventData['call.started']): void {

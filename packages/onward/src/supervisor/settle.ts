@@ -142,7 +142,7 @@ function restAfter(
   const pause = (reason: PauseReason, until?: number): NewEvent =>
     runEvent('run.paused', {
       reason,
-      because: `${failure.message} ${decision.because}.`,
+      because: sentence(failure.message, decision.because),
       ...(until === undefined ? {} : { until }),
     });
   switch (decision.action) {
@@ -163,10 +163,14 @@ function restAfter(
     case 'repair':
     case 'stop':
       if (kind === 'transient' || kind === 'throttled' || kind === 'quota') return pause('provider', failure.resetsAt);
-      return runEvent('run.ended', { outcome: 'failed', because: `${failure.message} ${decision.because}.` });
+      return runEvent('run.ended', { outcome: 'failed', because: sentence(failure.message, decision.because) });
     default:
       return assertNever(decision, 'restAfter');
   }
+}
+
+function sentence(what: string, why: string): string {
+  return `${what.replace(/[.\s]+$/, '')}: ${why}.`;
 }
 
 /** What may be continued after this attempt, from what is known now. */
@@ -178,7 +182,8 @@ export function continuableAfter(
 ): Continuable {
   const accepted = run.attempts.some((other) => !isSilent(other));
   const untouched = attempt.mode === 'rebuild' ? 'lost' : 'nothing-accepted';
-  if (kind === 'context-lost') return accepted ? 'lost' : 'nothing-accepted';
+  // A session file means that the prompt was taken, even if the agent cannot read its own file any more.
+  if (kind === 'context-lost') return accepted || result.session !== '' ? 'lost' : 'nothing-accepted';
   if (attempt.mode === 'continue') return 'same';
   if (!result.begun) return untouched;
   if (result.sessionId !== undefined) return 'same';
