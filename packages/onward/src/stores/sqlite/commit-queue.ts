@@ -4,6 +4,7 @@ import { OnwardError } from '../../kernel/error.ts';
 import type { OnCommit, Write } from '../commit.ts';
 import type { FileGuard } from './file-guard.ts';
 import { type Patience, whileBusy } from './retry.ts';
+import type { SchemaCheck } from './schema.ts';
 import { toOnwardError } from './sqlite-error.ts';
 
 /** Work inside a transaction: what it returns, and what it wrote. Synchronous, so that nothing comes between. */
@@ -23,6 +24,7 @@ type Outcome =
 export interface QueueOptions {
   readonly db: DatabaseSync;
   readonly guard: FileGuard;
+  readonly schema: SchemaCheck;
   readonly patience: Patience;
   readonly onCommit: OnCommit | undefined;
 }
@@ -82,7 +84,8 @@ export class CommitQueue {
         broken = this.#commit(take());
       });
     } catch (error) {
-      this.#rejectAll(take(), error);
+      // Nobody else need wait as long for the same answer.
+      this.#rejectAll([...take(), ...this.#waiting.splice(0)], error);
     }
     for (const job of broken) await this.#commitNext(() => [job]);
   }
@@ -90,6 +93,7 @@ export class CommitQueue {
   /** Runs a group and ends the transaction, whatever happens. Returns the jobs to try again, each alone. */
   #commit(jobs: readonly Job[]): readonly Job[] {
     try {
+      this.#options.schema.check();
       this.#finish(jobs.map((job) => this.#run(job, jobs.length > 1)));
     } catch (error) {
       this.#rollback();

@@ -5,7 +5,7 @@ import type { Json } from '../../kernel/json.ts';
 import type { PreparedEvent } from '../batch.ts';
 import { chain, type EventRow, type Sha256, type StreamHead } from './chain.ts';
 import { PLACES_PER_STREAM } from './schema.ts';
-import { damagedError } from './sqlite-error.ts';
+import { damagedError, isCorrupt } from './sqlite-error.ts';
 import { isOutOfRange, type StreamRow } from './stream-table.ts';
 
 /** A point in the chain: a position and the checksum there, from which reading goes on. */
@@ -92,7 +92,7 @@ export class EventTable {
     if (cursor.position > stream.last) return { events: [], cursor, complete: true };
     let checksum = cursor.checksum ?? this.#checksumAt(name, stream.id, cursor.position);
     let { position } = cursor;
-    const events = this.#rows(stream.id, position, limit).map((row) => {
+    const events = this.#rowsOrPlace(name, stream.id, position, limit).map((row) => {
       position += 1;
       if (row.position !== position || position > stream.last) throw damagedAt(name, position, 'this event is missing');
       checksum = chain(this.#sha256, checksum, name, row);
@@ -116,6 +116,23 @@ export class EventTable {
     const row = this.#checksum.get(placesOf(stream).start + position) as { checksum: string } | undefined;
     if (row === undefined) throw damagedAt(name, position, 'this event is missing');
     return row.checksum;
+  }
+
+  /** The rows; when the structure of the file is broken somewhere among them, that place. */
+  #rowsOrPlace(name: string, stream: number, after: number, limit: number): readonly EventRow[] {
+    try {
+      return this.#rows(stream, after, limit);
+    } catch (error) {
+      if (!isCorrupt(error)) throw error;
+      if (limit === 1) throw damagedAt(name, after + 1, 'the file is broken there');
+    }
+    const rows: EventRow[] = [];
+    for (let position = after; rows.length < limit; position++) {
+      const row = this.#rowsOrPlace(name, stream, position, 1)[0];
+      if (row === undefined) break;
+      rows.push(row);
+    }
+    return rows;
   }
 
   #rows(stream: number, after: number, limit: number): readonly EventRow[] {

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/ports.ts';
 import type { Signal } from '../../kernel/signal.ts';
 import type { Wakeups } from '../wakeups.ts';
 import type { Cursor } from './event-table.ts';
-import type { Reader } from './reader.ts';
+import type { Reader, ReadPage } from './reader.ts';
 
 /** What following a stream needs. */
 export interface FollowOptions {
@@ -25,8 +25,8 @@ export async function* followStream(
   signal: Signal,
 ): AsyncGenerator<StoredEvent> {
   const { reader, wakeups, isClosed } = options;
-  let cursor: Cursor = { position: after, checksum: undefined };
-  let incarnation = 0;
+  const start: Cursor = { position: after, checksum: undefined };
+  let page: ReadPage | undefined;
   const waiting: Waiting = { woken: false, wake: undefined };
   // Listens from before the first look, so that no append falls between a look and the wait.
   const stop = wakeups.listen(stream, () => {
@@ -35,15 +35,20 @@ export async function* followStream(
   });
   try {
     while (!signal.aborted && !isClosed()) {
+      if (page?.complete === true && !waiting.woken) {
+        await pollOrWake(options, signal, waiting);
+        // Nothing was committed in this process or another since the last look.
+        if (!waiting.woken && page.version === (await reader.version().catch(quietly(isClosed)))) continue;
+      }
       waiting.woken = false;
-      const page = await reader.page(stream, cursor).catch(quietly(isClosed));
-      if (page === undefined || (incarnation !== 0 && page.incarnation !== incarnation)) return;
-      ({ cursor, incarnation } = page);
+      const next: ReadPage | undefined = await reader.page(stream, page?.cursor ?? start).catch(quietly(isClosed));
+      if (next === undefined || (page !== undefined && page.incarnation !== 0 && next.incarnation !== page.incarnation))
+        return;
+      page = next;
       for (const event of page.events) {
         if (signal.aborted) return;
         yield event;
       }
-      if (page.complete && !waiting.woken) await pollOrWake(options, signal, waiting);
     }
   } finally {
     stop();

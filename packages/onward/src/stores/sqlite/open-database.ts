@@ -1,10 +1,10 @@
-import { chmodSync, closeSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { OnwardError } from '../../kernel/error.ts';
 import { type Patience, whileBusy } from './retry.ts';
 import { inspect, migrate } from './schema.ts';
-import { toOnwardError } from './sqlite-error.ts';
+import { readOnlyError, toOnwardError } from './sqlite-error.ts';
 
 const OURS_ONLY = 0o600;
 
@@ -12,6 +12,7 @@ const OURS_ONLY = 0o600;
 export async function openDatabase(patience: Patience): Promise<DatabaseSync> {
   const { path } = patience;
   refuseFolder(path);
+  refuseReadOnly(path);
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path);
@@ -122,6 +123,16 @@ function closeToOthers(path: string): void {
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined || (stat.mode & 0o077) === 0 || stat.uid !== process.getuid?.()) continue;
     chmodSync(file, OURS_ONLY);
+  }
+}
+
+/** SQLite would open such a file for reading, and fail only at the first append. */
+function refuseReadOnly(path: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw readOnlyError(path, cause);
   }
 }
 

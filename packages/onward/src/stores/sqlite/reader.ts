@@ -5,6 +5,7 @@ import { OnwardError } from '../../kernel/error.ts';
 import type { Cursor, Page } from './event-table.ts';
 import type { FileGuard } from './file-guard.ts';
 import { type Patience, whileBusy } from './retry.ts';
+import type { SchemaCheck } from './schema.ts';
 import { toOnwardError } from './sqlite-error.ts';
 import type { Tables } from './tables.ts';
 
@@ -13,13 +14,17 @@ export interface ReaderOptions {
   readonly db: DatabaseSync;
   readonly tables: Tables;
   readonly guard: FileGuard;
+  readonly schema: SchemaCheck;
   readonly patience: Patience;
   readonly isClosed: () => boolean;
 }
 
-/** A page, and which incarnation of the stream it comes from (0 = the stream does not exist). */
+/** A page and where it comes from. */
 export interface ReadPage extends Page {
+  /** Which incarnation of the stream (0 = it does not exist): one that is erased and made anew is another. */
   readonly incarnation: number;
+  /** As `Reader.version`. */
+  readonly version: number;
 }
 
 /** So many events are read at a time: a few milliseconds, then the event loop goes on. */
@@ -35,13 +40,14 @@ export class Reader {
 
   /** Runs a query against one snapshot. */
   async snapshot<T>(query: (tables: Tables) => T): Promise<T> {
-    const { db, tables, guard, patience, isClosed } = this.#options;
+    const { db, tables, guard, schema, patience, isClosed } = this.#options;
     try {
       guard.check();
       return await whileBusy(patience, () => {
         if (isClosed()) throw new OnwardError('journal/closed', 'The journal is closed.');
         db.exec('begin');
         try {
+          schema.check();
           return query(tables);
         } finally {
           db.exec('rollback');
@@ -52,12 +58,21 @@ export class Reader {
     }
   }
 
+  /**
+   * A number that changes when another connection has committed (sqlite.org/pragma.html#pragma_data_version). Much cheaper
+   * than looking for events.
+   */
+  async version(): Promise<number> {
+    return this.snapshot((tables) => tables.version());
+  }
+
   /** The next events after a cursor, in one snapshot. */
   page(stream: string, cursor: Cursor): Promise<ReadPage> {
-    return this.snapshot(({ streams, events }) => {
-      const row = streams.get(stream);
-      if (row === undefined) return { events: [], cursor, complete: true, incarnation: 0 };
-      return { ...events.page(stream, row, cursor, PAGE_SIZE), incarnation: row.id };
+    return this.snapshot((tables) => {
+      const row = tables.streams.get(stream);
+      const version = tables.version();
+      if (row === undefined) return { events: [], cursor, complete: true, incarnation: 0, version };
+      return { ...tables.events.page(stream, row, cursor, PAGE_SIZE), incarnation: row.id, version };
     });
   }
 

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { OnwardError } from '../../kernel/error.ts';
 
 /** "Onwd": marks the file as a journal of this program (sqlite.org/pragma.html#pragma_application_id). */
@@ -72,14 +72,33 @@ export function inspect(db: DatabaseSync, path: string): FileKind {
       next: ['Choose another file with --journal; this one was left as it is.'],
     });
   }
-  if (version > migrations.length) {
-    throw new OnwardError(
-      'journal/newer-schema',
-      `The journal ${path} was written by a newer onward (schema ${version}; this one knows ${migrations.length}).`,
-      { place: path, next: ['Update onward on this machine.', 'Or choose another file with --journal.'] },
-    );
-  }
+  if (version > migrations.length) throw newerSchemaError(path, version);
   return version === migrations.length ? 'current' : 'old';
+}
+
+/** Looks, inside each transaction, whether a newer onward has changed the schema since this one opened the file. */
+export class SchemaCheck {
+  readonly #path: string;
+  readonly #version: StatementSync;
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#path = path;
+    this.#version = db.prepare('pragma user_version');
+  }
+
+  /** Throws `journal/newer-schema`: what this program would write is not what the newer one reads. */
+  check(): void {
+    const version = (this.#version.get() as { user_version: number }).user_version;
+    if (version !== migrations.length) throw newerSchemaError(this.#path, version);
+  }
+}
+
+function newerSchemaError(path: string, version: number): OnwardError {
+  return new OnwardError(
+    'journal/newer-schema',
+    `The journal ${path} was written by a newer onward (schema ${version}; this one knows ${migrations.length}).`,
+    { place: path, next: ['Update onward on this machine.', 'Or choose another file with --journal.'] },
+  );
 }
 
 /** Brings the file to the newest schema. The caller holds the write lock and commits. */

@@ -12,6 +12,11 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
+/** SQLITE_CORRUPT: the structure of the file is broken where it was read. */
+export function isCorrupt(error: unknown): boolean {
+  return primaryCode(error) === 11;
+}
+
 /** Turns whatever SQLite threw into the fact and the next step; an `OnwardError` passes unchanged. */
 export function toOnwardError(error: unknown, path: string): OnwardError {
   if (error instanceof OnwardError) return error;
@@ -93,6 +98,15 @@ export function lockedError(path: string, waitedMs: number): OnwardError {
   return new OnwardError('journal/locked', `${LOCKED.sentence(path)} It was not free for ${waitedMs} ms.`, {
     place: path,
     next: LOCKED.next(path),
+  });
+}
+
+/** The error for a file or folder without write access. */
+export function readOnlyError(path: string, cause: unknown): OnwardError {
+  return new OnwardError('journal/read-only', READ_ONLY.sentence(path), {
+    place: path,
+    next: READ_ONLY.next(path),
+    cause,
   });
 }
 

@@ -17,6 +17,7 @@ import { followStream } from './follow.ts';
 import { openDatabase, prepareFile } from './open-database.ts';
 import { Reader } from './reader.ts';
 import type { Patience } from './retry.ts';
+import { SchemaCheck } from './schema.ts';
 import { toOnwardError } from './sqlite-error.ts';
 import { blobWork, claimWork, eraseWork, heldWork } from './stream-work.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -60,6 +61,7 @@ class SqliteJournal implements Journal {
   readonly #options: SqliteJournalOptions;
   readonly #db: DatabaseSync;
   readonly #tables: Tables;
+  readonly #guard: FileGuard;
   readonly #queue: CommitQueue;
   readonly #reader: Reader;
   readonly #wakeups = new Wakeups();
@@ -69,11 +71,14 @@ class SqliteJournal implements Journal {
   constructor(options: SqliteJournalOptions, patience: Patience, db: DatabaseSync) {
     const sha256 = options.hash?.sha256.bind(options.hash) ?? ((text: string) => hash('sha256', text, 'hex'));
     const guard = new FileGuard(options.path, patience.path);
+    const schema = new SchemaCheck(db, patience.path);
+    const isClosed = (): boolean => this.#closed;
     this.#options = options;
     this.#db = db;
+    this.#guard = guard;
     this.#tables = openTables(db, sha256);
-    this.#queue = new CommitQueue({ db, guard, patience, onCommit: options.onCommit });
-    this.#reader = new Reader({ db, tables: this.#tables, guard, patience, isClosed: () => this.#closed });
+    this.#queue = new CommitQueue({ db, guard, schema, patience, onCommit: options.onCommit });
+    this.#reader = new Reader({ db, tables: this.#tables, guard, schema, patience, isClosed });
     this.#payloadCap = options.payloadCap ?? DEFAULT_PAYLOAD_CAP;
   }
 
@@ -174,6 +179,7 @@ class SqliteJournal implements Journal {
   /** What was erased stays in the write-ahead log until it is written over. Readers elsewhere may keep it for a while. */
   #emptyWal(): void {
     try {
+      this.#guard.check();
       this.#db.exec('pragma wal_checkpoint(truncate)');
     } catch {
       // Busy: the next checkpoint does it. The erasing itself is durable.

@@ -29,14 +29,18 @@ export interface Tables {
   readonly events: EventTable;
   readonly blobs: BlobTable;
   readonly fence: Fence;
+  /** `pragma data_version`. */
+  version(): number;
 }
 
 /** Prepares the statements of a connection. */
 export function openTables(db: DatabaseSync, sha256: Sha256): Tables {
+  const version = db.prepare('pragma data_version');
   return {
     streams: new StreamTable(db, sha256),
     events: new EventTable(db, sha256),
     blobs: new BlobTable(db),
     fence: new Fence(db),
+    version: () => (version.get() as { data_version: number }).data_version,
   };
 }
