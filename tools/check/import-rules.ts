@@ -67,14 +67,7 @@ export const importRules: ImportRules = {
     { id: 'plugin', files: 'agent/plugins/:one/**', may: [KERNEL, 'agent/plugin.ts'], node: true },
     { id: 'agent', files: 'agent/**', may: [KERNEL, 'models/model.ts', 'effects/effect.ts'], node: true },
     { id: 'adapter', files: 'supervisor/adapters/:one/**', may: [KERNEL, 'supervisor/adapter.ts'], node: true },
-    // The door of the supervisor shows the adapters to those who embed it; nothing behind the door knows them.
-    {
-      id: 'supervisor-door',
-      files: 'supervisor/index.ts',
-      may: [KERNEL, 'processes/**', 'supervisor/*', 'supervisor/adapters/*/index.ts'],
-      node: true,
-    },
-    { id: 'supervisor', files: 'supervisor/**', may: [KERNEL, 'processes/**', 'supervisor/*'], node: true },
+    { id: 'supervisor', files: 'supervisor/**', may: [KERNEL, 'processes/**'], node: true },
     {
       id: 'handler',
       files: 'orchestrator/handlers/:one/**',
@@ -94,7 +87,14 @@ export const importRules: ImportRules = {
     { id: 'lab', files: 'lab/**', may: [], node: true },
     { id: 'testing', files: 'testing/**', may: [KERNEL, ...contracts], node: true },
     { id: 'root', files: 'index.ts', may: [KERNEL, 'supervisor/run-view.ts'], node: false },
-    // The only place where implementations are chosen. That nobody imports it follows from its absence above.
+    // `supervise()` for programs: puts a supervisor, the engine, a store and the adapters together.
+    {
+      id: 'library',
+      files: 'library/**',
+      may: [KERNEL, 'processes/**', 'engines/**', 'stores/**', 'supervisor/**'],
+      node: true,
+    },
+    // The only other place where implementations are chosen. That nobody imports it follows from its absence above.
     { id: 'cli', files: 'cli/**', may: ['**'], node: true },
   ],
   modules: [
