@@ -49,6 +49,13 @@ describe.each(APIS)('%s', (api) => {
     expect(got.refused).toBe(got.message);
   });
 
+  test('a call without its result is refused although a later turn goes on, and at the very end', async () => {
+    const later: Said = { kind: 'assistant', text: 'So be it.' };
+
+    expect(await ask(PROMPT, CALL, GO_ON, later, GO_ON)).toMatchObject({ status: 400 });
+    expect(await ask(PROMPT, CALL)).toMatchObject({ status: 400 });
+  });
+
   test('a result without its call is refused', async () => {
     const got = await ask(PROMPT, RESULT, GO_ON);
 

@@ -327,6 +327,16 @@ describe('counting and aiming', () => {
     expect((await ask()).calls).toHaveLength(1);
   });
 
+  test('a script that makes no sense is refused at the start and later, and the old one plays on', async () => {
+    const bad = { ...script(), temperament: 'bold' } as unknown as Script;
+    await using server = await startModelServer({ script: script() });
+
+    await expect(startModelServer({ script: bad })).rejects.toThrow('script.temperament');
+    expect(() => server.setScript(bad)).toThrow('script.temperament');
+
+    expect(await statuses(server.url, 1)).toEqual([200]);
+  });
+
   test('another script counts from its own first request', async () => {
     const faults: Script['faults'] = [{ from: 1, fault: { kind: 'error', error: 'overloaded' } }];
     await using server = await startModelServer({ script: script() });
@@ -353,6 +363,24 @@ describe('the log', () => {
     expect(server.requests.map((each) => each.auth)).toEqual(['x-api-key', 'authorization', 'none']);
     expect(server.requests[0]?.body).toEqual(body);
     expect(JSON.stringify(server.requests)).not.toContain('canary');
+  });
+
+  test('a reset of ours is told apart from a client that left', async () => {
+    const faults: Script['faults'] = [
+      { from: 1, fault: { kind: 'cut', at: 'text', how: 'rst' } },
+      { from: 2, fault: { kind: 'reset' } },
+    ];
+    await using server = await startModelServer({ script: script(faults) });
+    await statuses(server.url, 2);
+    // Both connections are closed on this side as well by the time a third request has been answered.
+    await statuses(server.url, 1);
+    await server.until((all) => all.every((each) => each.state !== 'open'));
+
+    expect(server.requests.map((each) => [each.status, each.state])).toEqual([
+      [200, 'cut'],
+      [null, 'cut'],
+      [200, 'ended'],
+    ]);
   });
 
   test('a wait for a request ends when its signal says so', async () => {

@@ -59,6 +59,13 @@ describe.each(ALL)('%s', (temperament) => {
     expect(moveOf(temperament, user('Shortened: …ects.log && echo EFFECT_OK_1'))).toBe('run one');
   });
 
+  test('knows a quoted command by its escaped spelling too', () => {
+    const step = { id: 'say', command: 'printf "%s" "SAID_IT"', evidence: 'SAID_IT' };
+    const quoted = user(`Earlier: ${JSON.stringify({ command: step.command })} and no more`);
+
+    expect(short(nextMove([PROMPT, quoted], { steps: [step] }, temperament))).toBe('run say');
+  });
+
   test('tries a failed step once per prompt, so that a denied call does not loop', () => {
     const denied = ran(ONE.command, 'Permission to use Bash has been denied.');
 
