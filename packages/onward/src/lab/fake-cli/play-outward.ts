@@ -3,6 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { writeGarbage } from './garbage.ts';
 import type { Condition, GrandchildStep, OutwardStep, SignalName, Step, TranscriptStep, WaitFor } from './play.ts';
 import { PlayError } from './play-error.ts';
+import type { PlayState } from './record.ts';
 import { runQuietly, startGrandchild } from './shell.ts';
 import { Ended, type Stage, type Voice } from './voice.ts';
 
@@ -32,10 +33,10 @@ export async function playOutward(step: OutwardStep, hands: Hands): Promise<void
     case 'wait':
       return await wait(step.for, hands);
     case 'hang':
-      ignoreSignals(step.ignore ?? []);
+      ignoreSignals(step.ignore ?? [], hands.stage().state);
       return await hands.unlessInterrupted(forever());
     case 'ignore-signals':
-      return ignoreSignals(step.signals);
+      return ignoreSignals(step.signals, hands.stage().state);
     case 'exit':
       throw new Ended({ kind: 'exit', exit: step.code });
     case 'kill':
@@ -92,11 +93,11 @@ async function holds(condition: Condition, hands: Hands): Promise<boolean> {
 const forever = (): Promise<never> => new Promise<never>(() => {});
 const aMoment = (): Promise<void> => new Promise((wake) => setTimeout(wake, 5));
 
-/** From now on these signals do nothing. SIGKILL and SIGSTOP cannot be ignored. */
-function ignoreSignals(signals: readonly SignalName[]): void {
+/** From now on these signals are noted and do nothing. SIGKILL and SIGSTOP cannot be ignored. */
+function ignoreSignals(signals: readonly SignalName[], state: PlayState): void {
   for (const signal of signals) {
     process.removeAllListeners(signal);
-    process.on(signal, () => {});
+    process.on(signal, () => state.add({ event: 'signal', name: signal }));
   }
 }
 

@@ -91,7 +91,7 @@ export interface FailStep {
 /** Starts a process that outlives this one. */
 export interface GrandchildStep {
   readonly do: 'grandchild';
-  /** Shell command; one that lasts until it is killed when absent. */
+  /** Shell command; one that lasts ten minutes when absent. */
   readonly command?: string;
   /** In a session of its own, so that a signal to the group misses it. */
   readonly ownSession?: boolean;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FailureName } from './failures.ts';
-import type { Attempt, Play, Step, ToolStep } from './play.ts';
+import type { Attempt, Play, SignalName, Step, ToolStep } from './play.ts';
 
 /** A task that the plays below do: one shell command with an effect, then an answer. */
 export interface Task {
@@ -96,12 +96,13 @@ export function failsForEver(failure: FailureName = 'overloaded'): Play {
 
 /**
  * The process is killed with SIGKILL inside its tool call: the effect is there, the result is not in the session. The play
- * waits for the file `ready`, which the command must make once its effect is done.
+ * waits for the file `ready`, which the command makes once its effect is done; then the tool goes on for ten minutes, or until
+ * somebody sweeps it.
  */
 export function killedInTool(task: Task, ready: string, temperament: Temperament = 'reader'): Play {
   const tool: ToolStep = {
     do: 'tool',
-    command: `${task.command}; : > '${ready}'; while :; do sleep 1; done`,
+    command: `${task.command}; : > '${ready}'; exec sleep 600`,
     during: [
       { do: 'wait', for: { file: ready } },
       { do: 'kill', signal: 'SIGKILL' },
@@ -136,11 +137,15 @@ export function killedInText(task?: Task): Play {
 /** Falls silent in the middle of its text and never ends by itself; `ignore` makes it deaf to signals. Then well. */
 export function neverEnds(ignore: readonly ('SIGINT' | 'SIGTERM')[] = [], task?: Task): Play {
   const silent: Attempt = {
-    steps: [{ do: 'request' }, { do: 'delta', text: 'I will' }, { do: 'hang', ignore }],
+    steps: [...deaf(ignore), { do: 'request' }, { do: 'delta', text: 'I will' }, { do: 'hang' }],
     interrupt: ignore.length > 0 ? 'ignore' : 'as-real',
   };
   return { attempts: [silent, well(task)] };
 }
+
+/** Before anything is printed, so that nobody can be faster. */
+const deaf = (signals: readonly SignalName[]): readonly Step[] =>
+  signals.length === 0 ? [] : [{ do: 'ignore-signals', signals }];
 
 /** The tool call is denied, and the CLI ends as if all were well. */
 export function deniedTools(task: Task = appendTask()): Play {
@@ -164,7 +169,7 @@ export function unknownSession(task?: Task): Play {
 
 /** Prints a good result and never exits; it lives until it is killed. */
 export function resultThenHang(ignore: readonly ('SIGINT' | 'SIGTERM')[] = ['SIGINT', 'SIGTERM'], task?: Task): Play {
-  return { attempts: [attempt(...taskSteps(task), { do: 'hang', ignore })] };
+  return { attempts: [attempt(...deaf(ignore), ...taskSteps(task), { do: 'hang' })] };
 }
 
 /** Ends well, but leaves a process in a session of its own that holds the standard output open. */

@@ -27,6 +27,8 @@ export interface Invocation {
   readonly requests: number;
   /** Tool commands that were really started. */
   readonly tools: readonly string[];
+  /** Process ids of those; each is a session of its own and may outlive this process. */
+  readonly toolPids: readonly number[];
   /** Signals and interrupts it noticed. */
   readonly signals: readonly string[];
   /** Exit code, where it came to that. */
@@ -50,7 +52,7 @@ export type RecordEntry =
   | { readonly event: 'stdin'; readonly text: string }
   | { readonly event: 'prompt'; readonly text: string }
   | { readonly event: 'request' }
-  | { readonly event: 'tool'; readonly command: string }
+  | { readonly event: 'tool'; readonly command: string; readonly pid: number | undefined }
   | { readonly event: 'signal'; readonly name: string }
   | { readonly event: 'exit'; readonly code: number };
 
@@ -107,7 +109,20 @@ export class PlayState {
 
 function begun(entry: RecordEntry & { readonly event: 'start' }): Invocation {
   const { pid, argv, cwd, envNames, env, startedAt } = entry;
-  return { pid, argv, cwd, envNames, env, startedAt, stdin: '', prompts: [], requests: 0, tools: [], signals: [] };
+  return {
+    pid,
+    argv,
+    cwd,
+    envNames,
+    env,
+    startedAt,
+    stdin: '',
+    prompts: [],
+    requests: 0,
+    tools: [],
+    toolPids: [],
+    signals: [],
+  };
 }
 
 function change(now: Invocation, entry: RecordEntry): Partial<Invocation> {
@@ -127,7 +142,10 @@ function change(now: Invocation, entry: RecordEntry): Partial<Invocation> {
     case 'request':
       return { requests: now.requests + 1 };
     case 'tool':
-      return { tools: [...now.tools, entry.command] };
+      return {
+        tools: [...now.tools, entry.command],
+        toolPids: [...now.toolPids, ...(entry.pid === undefined ? [] : [entry.pid])],
+      };
     case 'signal':
       return { signals: [...now.signals, entry.name] };
     case 'exit':

@@ -112,8 +112,8 @@ export class StepRunner {
   }
 
   async #runTool(step: ToolStep, call: ToolCall): Promise<void> {
-    this.#stage.state.add({ event: 'tool', command: call.command });
     const tool = startTool(call.command, call.id, this.#stage.state.folder);
+    this.#stage.state.add({ event: 'tool', command: call.command, pid: tool.pid });
     try {
       await this.#all(step.during ?? []);
       const outcome = await this.#unlessInterrupted(tool.done);

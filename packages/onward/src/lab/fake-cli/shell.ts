@@ -12,6 +12,8 @@ export interface ToolOutcome {
 
 /** A tool command that is running. */
 export interface RunningTool {
+  /** Its process id, which is also that of its session; absent when it could not be started. */
+  readonly pid: number | undefined;
   readonly done: Promise<ToolOutcome>;
   /** Ends it and all of its session. */
   stop(): void;
@@ -39,7 +41,7 @@ export function startTool(command: string, id: string, folder: string): RunningT
       resolve({ stdout, stderr, code: code ?? 128 + (signal === null ? 0 : signalNumber(signal)) });
     });
   });
-  return { done, stop: () => killGroup(child) };
+  return { pid: child.pid, done, stop: () => killGroup(child) };
 }
 
 function killGroup(child: ChildProcess): void {
@@ -69,7 +71,7 @@ export function startGrandchild(
   command: string | undefined,
   how: { readonly ownSession?: boolean; readonly holdStdout?: boolean },
 ): number | undefined {
-  const child = spawn('/bin/sh', ['-c', command ?? 'while :; do sleep 3600; done'], {
+  const child = spawn('/bin/sh', ['-c', command ?? 'exec sleep 600'], {
     detached: how.ownSession === true,
     stdio: ['ignore', how.holdStdout === true ? 'inherit' : 'ignore', 'ignore'],
   });

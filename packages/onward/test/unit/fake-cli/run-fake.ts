@@ -43,13 +43,16 @@ export class Bench {
   readonly root: string = mkdtempSync(join(tmpdir(), 'onward-fake-'));
   readonly cwd: string = join(this.root, 'work');
   readonly #running: Running[] = [];
+  readonly #installed: FakeCli[] = [];
 
   constructor() {
     mkdirSync(this.cwd);
   }
 
   install(play: Play, name: CliName = 'claude', more: Partial<InstallOptions> = {}): FakeCli {
-    return installFakeCli({ dir: join(this.root, 'bin'), name, play, ...more });
+    const cli = installFakeCli({ dir: join(this.root, 'bin'), name, play, ...more });
+    this.#installed.push(cli);
+    return cli;
   }
 
   start(cli: FakeCli, args: readonly string[], how: How = {}): Running {
@@ -87,6 +90,10 @@ export class Bench {
         child.kill('SIGKILL');
       }
       await end();
+    }
+    // Tools are sessions of their own and outlive the agent that started them.
+    for (const pid of this.#installed.flatMap((cli) => cli.invocations().flatMap(({ toolPids }) => toolPids))) {
+      if (isAlive(pid)) process.kill(-pid, 'SIGKILL');
     }
     rmSync(this.root, { recursive: true, force: true });
   }
@@ -138,8 +145,8 @@ function parse(text: string): Line[] {
     .slice(0, -1)
     .flatMap((one) => {
       try {
-        const value: unknown = JSON.parse(one);
-        return typeof value === 'object' && value !== null ? [value as Line] : [];
+        const value = JSON.parse(one) as Line | string | number | null;
+        return typeof value === 'object' && value !== null ? [value] : [];
       } catch {
         return [];
       }
