@@ -28,7 +28,7 @@ export { continuationPrompt, defaultContinuation } from './continuation.ts';
 export { createCoordinator, runHeld, type Coordinator, type RunAdvance } from './coordinator.ts';
 export { type LiveEvent, placeOf, type SupervisorDeps } from './deps.ts';
 export { createProcessHost, type ProcessHostOptions } from './process-host.ts';
-export { launchInput } from './run-attempt.ts';
+export { launchPreview, quote, type LaunchPreview, type RunPreview } from './preview.ts';
 export {
   runEvent,
   runEventTable,

@@ -1,0 +1,81 @@
+import { assertNever } from '../kernel/error.ts';
+import type { RunResult } from '../supervisor/index.ts';
+
+/** The names of the ends that have an exit status of their own. */
+export type ExitName =
+  | 'done'
+  | 'failed'
+  | 'usage'
+  | 'needsHuman'
+  | 'provider'
+  | 'limit'
+  | 'expectation'
+  | 'held'
+  | 'parked'
+  | 'interrupted'
+  | 'terminated';
+
+/** What the exit status of `onward` means. The one table: README, help and tests are checked against it. */
+export const exitCodes: Readonly<Record<ExitName, { readonly code: number; readonly meaning: string }>> = {
+  done: { code: 0, meaning: 'done, with evidence' },
+  failed: { code: 1, meaning: 'failed for good' },
+  usage: { code: 2, meaning: 'wrong usage or configuration' },
+  needsHuman: { code: 3, meaning: 'needs a human: login, denied tools, unknown outcome, question' },
+  provider: { code: 4, meaning: 'the provider is still failing' },
+  limit: { code: 5, meaning: 'a limit is reached' },
+  expectation: { code: 6, meaning: 'the expectation is not met' },
+  held: { code: 7, meaning: 'a live process holds it' },
+  parked: { code: 75, meaning: 'parked until later' },
+  interrupted: { code: 130, meaning: 'interrupted (Ctrl-C) and checkpointed' },
+  terminated: { code: 143, meaning: 'terminated (SIGTERM) and checkpointed' },
+};
+
+/** The exit status for the end of a run. `signal` is what interrupted it, if anything did. */
+export function exitCodeOf(result: RunResult, signal?: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): number {
+  switch (result.status) {
+    case 'done':
+      return exitCodes.done.code;
+    case 'failed':
+      return result.classification?.class === 'quality' ? exitCodes.expectation.code : exitCodes.failed.code;
+    case 'cancelled':
+      return exitCodes.failed.code;
+    case 'paused':
+      return pausedCode(result, signal);
+    default:
+      return assertNever(result, 'exitCodeOf');
+  }
+}
+
+function pausedCode(
+  result: Extract<RunResult, { status: 'paused' }>,
+  signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | undefined,
+): number {
+  switch (result.reason) {
+    case 'needs-human':
+      return exitCodes.needsHuman.code;
+    case 'provider':
+      return exitCodes.provider.code;
+    case 'limit':
+      return exitCodes.limit.code;
+    case 'held':
+      return exitCodes.held.code;
+    case 'parked':
+      return exitCodes.parked.code;
+    case 'interrupted':
+      return signal === 'SIGTERM' || signal === 'SIGHUP' ? exitCodes.terminated.code : exitCodes.interrupted.code;
+    default:
+      return assertNever(result.reason, 'exitCodeOf');
+  }
+}
+
+/** The exit status for an error of our own, by its code. */
+export function exitCodeOfError(code: string): number {
+  switch (code) {
+    case 'run/held':
+      return exitCodes.held.code;
+    case 'run/other-host':
+      return exitCodes.needsHuman.code;
+    default:
+      return code.startsWith('bug/') ? exitCodes.failed.code : exitCodes.usage.code;
+  }
+}

@@ -1,0 +1,54 @@
+import { styleText } from 'node:util';
+import { isOnwardError } from '../kernel/error.ts';
+import { createRedactor } from '../kernel/redact.ts';
+import { exitCodeOfError, exitCodes } from './exit-codes.ts';
+
+/** Where a command's output goes. Standard output carries only what was asked for; everything else goes to standard error. */
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Standard error is a terminal: lines may be redrawn. */
+  readonly isTerminal: boolean;
+  /** Colours, by NO_COLOR, FORCE_COLOR and the terminal. */
+  color(style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string): string;
+}
+
+/** The real streams of this process. A reader of ours that goes away (`| head`) is no error. */
+export function processIo(): Io {
+  process.stdout.on('error', ignoreClosed);
+  process.stderr.on('error', ignoreClosed);
+  return {
+    out: (text) => void process.stdout.write(`${text}\n`),
+    err: (text) => void process.stderr.write(`${text}\n`),
+    env: process.env,
+    cwd: process.cwd(),
+    isTerminal: process.stderr.isTTY === true,
+    color: (style, text) => styleText(style, text, { stream: process.stderr }),
+  };
+}
+
+function ignoreClosed(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+
+/** Prints an error (as JSON on standard output with `json`) and gives the exit status that goes with it. */
+export function reportError(io: Io, error: unknown, json: boolean): number {
+  const redactor = createRedactor(io.env);
+  const known = isOnwardError(error);
+  const code = known ? error.code : 'bug/unexpected';
+  const message = redactor.text(error instanceof Error ? error.message : String(error));
+  const place = known ? error.place : undefined;
+  const next = known
+    ? error.next.map((step) => redactor.text(step))
+    : ['This is a defect of onward. Please report it with the text above.'];
+  if (json) io.out(JSON.stringify({ error: { code, message, place: place ?? null, next } }));
+  io.err(
+    `${io.color('red', 'onward:')} ${message} ${io.color('dim', `[${code}${place === undefined ? '' : ` at ${redactor.text(place)}`}]`)}`,
+  );
+  for (const step of next) io.err(`  ${step}`);
+  if (!known && io.env['ONWARD_DEBUG'] !== undefined && error instanceof Error)
+    io.err(redactor.text(error.stack ?? ''));
+  return known ? exitCodeOfError(code) : exitCodes.failed.code;
+}
