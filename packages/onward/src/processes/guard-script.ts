@@ -1,8 +1,8 @@
 /**
  * The guard, for any POSIX `sh`: $1 is the marker, $2 how processes are found (`proc` or `ps`), fd 3 the pipe from Onward.
  * Lines on it: `agent PID` names the leader of the agent's group, `done` ends the guard. End of file without `done` means
- * that Onward is dead: then everything that carries the marker is killed, until three looks in a row found nothing (a
- * process shows no environment for an instant while it executes a new program).
+ * that Onward is dead: then everything that carries the marker is killed, until ten looks in a row found nothing (a
+ * process shows no environment for a moment while it executes a new program: on a busy machine that may last).
  *
  * One `grep` reads all environments, since a process per process would take seconds; where it lacks -z (BusyBox) the few
  * hits are looked at again, so that a marker never matches one it is a prefix of.
@@ -40,7 +40,7 @@ by_ps() {
     }'
 }
 empty=0 rounds=0
-while [ $empty -lt 3 ] && [ $rounds -lt 400 ]; do
+while [ $empty -lt 10 ] && [ $rounds -lt 400 ]; do
   rounds=$((rounds + 1)) pids=
   if [ "$method" = proc ]; then
     for file in $(by_proc); do
@@ -57,6 +57,6 @@ while [ $empty -lt 3 ] && [ $rounds -lt 400 ]; do
   else
     empty=$((empty + 1))
   fi
-  sleep 0.03 2>/dev/null || sleep 1
+  sleep 0.05 2>/dev/null || sleep 1
 done
 `.replaceAll(String.raw`\$`, '$');

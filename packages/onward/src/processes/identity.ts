@@ -23,11 +23,14 @@ export function identify(pid: number): ProcessIdentity | undefined {
   return row === undefined ? undefined : { pid: row.pid, startedAt: row.startedAt };
 }
 
+/** Where the process table cannot be read (Windows): nobody may be taken for dead. */
+const UNREADABLE = 'unreadable';
+
 let own: ProcessIdentity | undefined;
 
 /** The identity of this process. */
 export function ownIdentity(): ProcessIdentity {
-  own ??= identify(process.pid) ?? { pid: process.pid, startedAt: 'unknown' };
+  own ??= identify(process.pid) ?? { pid: process.pid, startedAt: UNREADABLE };
   return own;
 }
 
@@ -36,6 +39,7 @@ export function ownIdentity(): ProcessIdentity {
  * of the same machine), so that a caller falls back on the lease instead of taking a live owner for a dead one.
  */
 export function liveness(identity: ProcessIdentity): Liveness {
+  if (identity.startedAt === UNREADABLE) return 'unknown';
   const [boot, namespace] = identity.startedAt.split('/');
   const [ownBoot, ownNamespace] = ownIdentity().startedAt.split('/');
   if (boot === ownBoot && namespace !== ownNamespace) return 'unknown';

@@ -34,16 +34,36 @@ export function readProcess(pid: number): ProcessRow | undefined {
   return text === undefined ? undefined : parseStat(text);
 }
 
-/** The value of `name` in the environment a process was started with; `undefined` when absent or not readable. */
-export function readVariable(pid: number, name: string): string | undefined {
-  if (platform !== 'linux') return readVariableByPs(pid, name);
-  const text = readOrNothing(`/proc/${pid}/environ`);
-  if (text === undefined) return undefined;
+/** What is known of one variable in the environment a process was started with. */
+export type Variable =
+  | { readonly kind: 'value'; readonly value: string }
+  /** Not set, or not ours to read. */
+  | { readonly kind: 'absent' }
+  /** The process is executing a new program right now and shows neither environment nor arguments: look again. */
+  | { readonly kind: 'executing' };
+
+/** Reads one variable of another process. */
+export function readVariable(pid: number, name: string): Variable {
+  const text = platform === 'linux' ? readOrNothing(`/proc/${pid}/environ`) : readEnvironmentByPs(pid);
+  if (text === undefined) return { kind: 'absent' };
+  if (text === '') return { kind: isExecuting(pid) ? 'executing' : 'absent' };
   const prefix = `${name}=`;
   const at = text.startsWith(prefix) ? 0 : text.indexOf(`\0${prefix}`) + 1;
-  if (at === 0 && !text.startsWith(prefix)) return undefined;
+  if (at === 0 && !text.startsWith(prefix)) return { kind: 'absent' };
   const end = text.indexOf('\0', at);
-  return text.slice(at + prefix.length, end === -1 ? undefined : end);
+  return { kind: 'value', value: text.slice(at + prefix.length, end === -1 ? undefined : end) };
+}
+
+/** PF_KTHREAD of the kernel's sched.h: kernel threads have no environment either. */
+const KERNEL_THREAD = 0x00200000;
+
+/** Both texts appear at one point in the middle of execve; a cleared environment still comes with arguments. */
+function isExecuting(pid: number): boolean {
+  if (platform !== 'linux' || readOrNothing(`/proc/${pid}/cmdline`) !== '') return false;
+  const fields = readOrNothing(`/proc/${pid}/stat`)
+    ?.replace(/^.*\) /, '')
+    .split(' ');
+  return fields !== undefined && fields[0] !== 'Z' && (Number(fields[6]) & KERNEL_THREAD) === 0;
 }
 
 /**
@@ -123,7 +143,7 @@ function parsePsLine(line: string): ProcessRow | undefined {
   return { ...numbers, startedAt: startedAt.replaceAll(/\s+/g, ' '), name };
 }
 
-function readVariableByPs(pid: number, name: string): string | undefined {
-  const text = ps(['-E', '-ww', '-p', String(pid), '-o', 'command=']);
-  return new RegExp(`(?:^|\\s)${name}=(\\S*)`).exec(text)?.[1];
+/** `ps` puts the environment behind the arguments, with blanks between; the system shows it for our own processes at best. */
+function readEnvironmentByPs(pid: number): string {
+  return ps(['-E', '-ww', '-p', String(pid), '-o', 'command=']).replaceAll(/\s+/g, '\0');
 }

@@ -112,6 +112,8 @@ async function* readBatches(
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
     state.handle = await openWhenThere(options, state, waker);
+    // While it was opened there was nothing that the listener could close.
+    if (options.signal?.aborted === true) return;
     waker.watch();
     for (let size = 0; (size = await fillWhenWritten(chunk, state, waker)) > 0;) {
       state.isDelivering = true;

@@ -37,22 +37,27 @@ export type SweepResult =
   | { readonly gone: false; readonly killed: readonly SweptProcess[]; readonly left: readonly SweptProcess[] };
 
 const PAUSE_MS = 15;
+/** For how long a process may look as if it were executing a new program before it is taken for one without a name. */
+const EXECUTING_MS = 2_000;
 
 /**
- * Ends every process of an attempt with SIGKILL, until two looks in a row find none: one that is just executing a new
- * program shows no environment for an instant, and one that is just forking is not listed.
+ * Ends every process of an attempt with SIGKILL, until two looks in a row find none: one that is just forking is in no
+ * list. A look at a process that is just executing a new program, and shows no environment meanwhile, does not count.
  */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const { clock, boundMs = 10_000, signal } = options;
   const killed = new Map<string, SweptProcess>();
-  const end = clock.monotonic() + boundMs;
+  const start = clock.monotonic();
   for (let empty = 0; ;) {
-    const found = findProcesses({ ...options, seen: [...(options.seen ?? []), ...killed.values()] });
-    empty = found.length === 0 ? empty + 1 : 0;
+    const { ours, executing } = look({ ...options, seen: [...(options.seen ?? []), ...killed.values()] });
+    const passed = clock.monotonic() - start;
+    const isHurried = passed >= boundMs || signal?.aborted === true;
+    if (ours.length > 0) empty = 0;
+    else if (!executing || isHurried || passed >= EXECUTING_MS) empty += 1;
     if (empty === 2) return { gone: true, killed: [...killed.values()] };
-    for (const target of found) if (kill(target.pid)) killed.set(`${target.pid}/${target.startedAt}`, target);
-    if (found.length > 0 && (clock.monotonic() >= end || signal?.aborted === true)) {
-      return { gone: false, killed: [...killed.values()], left: found };
+    for (const target of ours) if (kill(target.pid)) killed.set(`${target.pid}/${target.startedAt}`, target);
+    if (ours.length > 0 && isHurried) {
+      return { gone: false, killed: [...killed.values()], left: ours };
     }
     // oxlint-disable-next-line no-await-in-loop -- the pause between two looks
     await clock.sleep(PAUSE_MS, signal);
@@ -74,19 +79,28 @@ function kill(pid: number): boolean {
  * What cleared its environment, left the group and lost its parent is not found.
  */
 export function findProcesses(subject: SweepSubject): readonly SweptProcess[] {
+  return look(subject).ours;
+}
+
+function look(subject: SweepSubject): { readonly ours: readonly SweptProcess[]; readonly executing: boolean } {
   requirePosix('Looking for processes');
   requireMarker(subject.marker);
   const rows = listProcesses().filter((row) => row.pid !== process.pid);
   const isKnown = knownOnes(subject);
   const ours = new Set<number>();
   const others = new Set<number>();
+  const unclear = new Set<number>();
   for (const row of rows) {
     const marker = readVariable(row.pid, MARKER_VARIABLE);
-    if (marker === subject.marker || (marker === undefined && isKnown(row))) ours.add(row.pid);
-    else if (marker !== undefined) others.add(row.pid);
+    if (marker.kind === 'value') (marker.value === subject.marker ? ours : others).add(row.pid);
+    else if (isKnown(row)) ours.add(row.pid);
+    else if (marker.kind === 'executing') unclear.add(row.pid);
   }
   addDescendants(rows, ours, others);
-  return rows.filter((row) => ours.has(row.pid)).map(({ pid, startedAt, name }) => ({ pid, startedAt, name }));
+  return {
+    ours: rows.filter((row) => ours.has(row.pid)).map(({ pid, startedAt, name }) => ({ pid, startedAt, name })),
+    executing: [...unclear].some((pid) => !ours.has(pid)),
+  };
 }
 
 /** Tells whether an unmarked process is known to belong to the attempt. */

@@ -54,7 +54,7 @@ export interface Tick {
 }
 
 /** Facts 1 s apart: fine enough for limits of seconds, free of cost. */
-export const DEFAULT_TICK_MS = 1_000;
+const DEFAULT_TICK_MS = 1_000;
 
 /** Nothing seen yet; `now` is monotonic. */
 export function startWatchdogs(now: number): WatchdogState {

@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { findProcesses, identify, startGuard, sweep, systemClock } from '../../../src/processes/index.ts';
+import { readProcess } from '../../../src/processes/process-table.ts';
 import {
   countDescriptors,
   countMarked,
@@ -177,9 +178,14 @@ describe('a host that lives', () => {
     await until('it listens', async () =>
       (await readFile(`/proc/${guard.identity.pid}/status`, 'utf8')).includes('SigIgn:\t0000000000004003'),
     );
+    // In a session of its own: neither Ctrl-C nor the end of the terminal reaches it.
+    expect(readProcess(guard.identity.pid)).toMatchObject({ session: guard.identity.pid, group: guard.identity.pid });
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(guard.identity.pid, signal);
     expect(identify(guard.identity.pid)).toEqual(guard.identity);
     process.kill(guard.identity.pid, 'SIGKILL');
+    // It is dead but we have not heard of it yet: a line to it is no error either.
+    while (identify(guard.identity.pid) !== undefined);
+    guard.watch(guard.identity);
     await guard.exited;
     guard.watch(guard.identity);
     await guard.release();

@@ -23,6 +23,7 @@ describe('the identity of a process', () => {
     const elsewhere = { pid, startedAt: `${boot}/1/${ticks}` };
     expect(liveness(elsewhere)).toBe('unknown');
     expect(isAlive(elsewhere)).toBe(true);
+    expect(liveness({ pid, startedAt: 'unreadable' })).toBe('unknown');
   });
 
   test('a zombie counts as gone', async () => {

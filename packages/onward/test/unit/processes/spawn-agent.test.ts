@@ -67,7 +67,7 @@ describe('a started agent', () => {
     const agent = await startShell('sleep 100 & echo result', { marker, stdin: { kind: 'open' } });
     expect(await agent.exited).toEqual({ code: 0, signal: null });
     expect(await readText(agent.stdoutPath)).toBe('result\n');
-    expect(countMarked(marker)).toBe(1);
+    await until('the grandchild lives on', () => countMarked(marker) === 1);
   });
 
   test('has an identity from its first moment', async () => {

@@ -5,6 +5,11 @@ import { countMarked, makeMarker, plainEnv, readText, startForeign, startShell, 
 
 const clock = systemClock;
 
+/** How many processes of the attempt run this program. */
+function runs(marker: string, name: string): number {
+  return findProcesses({ marker }).filter((row) => row.name === name).length;
+}
+
 async function pidFrom(path: string): Promise<number> {
   return until('a pid was printed', async () => Number((await readText(path)).trim()) || undefined);
 }
@@ -28,11 +33,19 @@ describe('a sweep', () => {
     const script = '(setsid sh -c "trap \\"\\" TERM; sleep 100" &); (trap "" TERM INT; sleep 100) & echo ready';
     const agent = await startShell(script, { marker });
     await agent.exited;
-    await until('the tools are there', () => countMarked(marker) >= 2);
+    await until('the tools are there', () => runs(marker, 'sleep') === 2);
     const result = await sweep({ marker, clock });
     expect(result).toMatchObject({ gone: true });
     expect(result.killed.map((process) => process.name)).toContain('sleep');
     expect(countMarked(marker)).toBe(0);
+  });
+
+  test('R122 ends a command that outlived the tool call it belonged to, and names it', async () => {
+    const marker = makeMarker();
+    const agent = await startShell('sleep 100 & echo "timed out, now in the background"', { marker });
+    await agent.exited;
+    await until('the command runs', () => runs(marker, 'sleep') === 1);
+    expect(await sweep({ marker, clock })).toMatchObject({ gone: true, killed: [{ name: 'sleep' }] });
   });
 
   test('with nothing to do is quick and kills nothing', async () => {
@@ -62,7 +75,7 @@ describe('a sweep', () => {
     const marker = makeMarker();
     const agent = await startShell('env -i sleep 100 & echo $!; wait', { marker });
     const cleared = await pidFrom(agent.stdoutPath);
-    await until('it runs the new program', () => findProcesses({ marker }).some((row) => row.name === 'sleep'));
+    await until('it runs the new program', () => runs(marker, 'sleep') === 1);
     const seen = findProcesses({ marker });
     expect(new Set(seen.map((row) => row.pid))).toEqual(new Set([agent.identity.pid, cleared]));
     process.kill(agent.identity.pid, 'SIGKILL');
