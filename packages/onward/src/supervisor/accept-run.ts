@@ -65,7 +65,8 @@ export async function acceptRun(deps: SupervisorDeps, request: RunRequest): Prom
   const program = request.command[0] ?? '';
   const found = await deps.host.inspect(program, request.cwd);
   if (!found.ok) throw new OnwardError('run/cannot-start', found.sentence, { place: program, next: found.next });
-  const id = deps.ids.uuid();
+  // The random end of a UUID v7, not its time: four characters are to tell the runs of one day apart.
+  const id = deps.ids.uuid().replaceAll('-', '').slice(-12);
   const { prompt, ...command } = parsed;
   const redactor = createRedactor(deps.env);
   const accepted: RunAccepted = {
