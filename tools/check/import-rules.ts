@@ -41,6 +41,9 @@ const KERNEL = 'kernel/**';
 /** The loops and what they offer to the ways in: editors, other agents, browsers. */
 const LOOPS = [KERNEL, 'agent/**', 'supervisor/*', 'effects/*', 'orchestrator/*'];
 
+/** What a run looks like from outside: events and their fold, which load without Node. */
+const VIEWS = ['supervisor/run-view.ts', 'supervisor/run-stream.ts'];
+
 /** The contract files: small, at the top of their folder, seen by implementations and by whoever is handed one. */
 export const contracts: readonly string[] = [
   'kernel/journal.ts',
@@ -86,7 +89,7 @@ export const importRules: ImportRules = {
     { id: 'web', files: 'web/**', may: LOOPS, node: true },
     { id: 'lab', files: 'lab/**', may: [], node: true },
     { id: 'testing', files: 'testing/**', may: [KERNEL, ...contracts], node: true },
-    { id: 'root', files: 'index.ts', may: [KERNEL, 'supervisor/run-view.ts'], node: false },
+    { id: 'root', files: 'index.ts', may: [KERNEL, ...VIEWS], node: false },
     // `supervise()` for programs: puts a supervisor, the engine, a store and the adapters together.
     {
       id: 'library',
@@ -118,5 +121,5 @@ export const importRules: ImportRules = {
     { id: 'portable-memory-store', files: 'stores/memory/index.ts' },
     { id: 'portable-engine', files: 'engines/in-process/index.ts' },
   ],
-  doors: ['**/index.ts', KERNEL, 'supervisor/run-view.ts', 'engines/inbox.ts', ...contracts],
+  doors: ['**/index.ts', KERNEL, ...VIEWS, 'engines/inbox.ts', ...contracts],
 };
