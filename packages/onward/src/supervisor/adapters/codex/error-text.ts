@@ -22,7 +22,8 @@ interface TextRule {
  * Used only on `turn.failed` and `error` lines, never on output of a tool, a model or a user. First match decides.
  */
 const rules: readonly TextRule[] = [
-  { name: 'unexpected-status', pattern: /^unexpected status (?<status>\d{3}) / },
+  { name: 'unexpected-status', pattern: /^unexpected status (?<status>[45]\d{2}) / },
+  { name: 'unexpected-answer', pattern: /^unexpected status [1-3]\d{2} /, class: 'transient' },
   { name: 'retry-limit', pattern: /^exceeded retry limit, last status: (?<status>\d{3})\b/ },
   { name: 'blocked-by-cloudflare', pattern: /^Access blocked by Cloudflare\b[^(]*\(status (?<status>\d{3})\b/ },
   { name: 'usage-limit', pattern: /^You[’']ve hit your usage limit\b/, class: 'quota' },

@@ -103,13 +103,16 @@ export class CodexReader implements AttemptReader {
     return [{ kind: 'message', id: asString(item['id']) ?? '', text }];
   }
 
-  /** An `error` line is never final by itself: only `turn.failed` or the end of the process is. */
+  /**
+   * An `error` line is never final by itself: only `turn.failed` or the end of the process is. A sentence that is no notice of
+   * an inner retry is withheld, since it is nearly always the one that `turn.failed` repeats.
+   */
   #error(message: string | undefined): readonly Observation[] {
     if (message === undefined) return [{ kind: 'malformed', reason: 'error without a message' }];
     const reconnecting = readReconnecting(message);
     if (reconnecting === undefined) {
       this.#lastError = message;
-      return [{ kind: 'notice', text: message }];
+      return [];
     }
     this.#retried = true;
     this.#healing = reconnecting.why;

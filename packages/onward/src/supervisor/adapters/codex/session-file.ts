@@ -16,7 +16,7 @@ export function codexHome(place: AgentPlace): string | undefined {
  */
 export async function sessionFile(place: AgentPlace, sessionId: string): Promise<string | undefined> {
   const home = codexHome(place);
-  if (home === undefined || !/^[\w-]+$/.test(sessionId)) return undefined;
+  if (home === undefined || sessionId === '') return undefined;
   return await find(join(home, 'sessions'), `-${sessionId}.jsonl`, 3);
 }
 

@@ -130,6 +130,16 @@ describe('the cause', () => {
     expect(found).toMatchObject({ status: 503, requestId: 'req_a1-b2' });
   });
 
+  test('is the last error line when the process ended without a last word', () => {
+    const told = {
+      exit: { code: 1, signal: null },
+      failure: { process: 'ended-without-result', message: 'ended' },
+    } as const;
+    const found = failure([line.thread(), line.error('Selected model is at capacity. x')], told);
+    expect(found.cause?.message).toBe('Selected model is at capacity. x');
+    expect(classify(found).class).toBe('transient');
+  });
+
   test('R34 R36 limit and error words in text, commands and output change nothing', () => {
     const output = {
       aggregated_output: 'src/a.ts:529: rate limit exceeded: 529 bytes\nunexpected status 429 Too Many Requests: x\n',
@@ -211,5 +221,66 @@ describe('the session file', () => {
     expect(classOf([line.failed(message)], { session: rollout(message, 'usage_limit_exceeded', half) })).toBe(
       'billing',
     );
+  });
+
+  test('a limit that an earlier turn met is not taken for this one', () => {
+    const limits = { primary: { used_percent: 100, resets_at: 1_796_081_967 } };
+    const earlier = rollout("You've hit your usage limit.", 'usage_limit_exceeded', limits);
+    const session = `${earlier}\n${rollout(message, 'usage_limit_exceeded')}`;
+    expect(classOf([line.failed(message)], { session })).toBe('billing');
+  });
+
+  test('a sentence without end is shortened', () => {
+    expect(failure([line.failed('x '.repeat(5_000))]).message.length).toBeLessThanOrEqual(500);
+  });
+});
+
+const output = (code: number, text: string): string =>
+  `Chunk ID: a1\nWall time: 0.0 seconds\nProcess exited with code ${code}\nOriginal token count: 1\nOutput:\n${text}\n`;
+const session = (sandbox: string, answer: string, item?: string): string =>
+  [
+    { type: 'event_msg', payload: { type: 'task_started' } },
+    { type: 'turn_context', payload: { sandbox_policy: { type: sandbox } } },
+    {
+      type: 'response_item',
+      payload: { type: 'function_call', name: 'exec_command', arguments: '{"cmd":"c"}', call_id: 'k' },
+    },
+    ...(item === undefined
+      ? []
+      : [
+          {
+            type: 'event_msg',
+            payload: { type: 'item_completed', item: { type: 'CommandExecution', id: 'k', status: item } },
+          },
+        ]),
+    { type: 'response_item', payload: { type: 'function_call_output', call_id: 'k', output: answer } },
+    { type: 'event_msg', payload: { type: 'task_complete', last_agent_message: 'done' } },
+  ]
+    .map((value) => JSON.stringify(value))
+    .join('\n');
+
+describe('a command that the sandbox may have stopped', () => {
+  const stopped = output(1, 'sh: f: Read-only file system');
+
+  test.each(['read-only', 'workspace-write'])('was stopped when %s left no item and the system said so', (sandbox) => {
+    expect(classOf(healthy, { session: session(sandbox, stopped) })).toBe('policy');
+    const python = output(1, "OSError: [Errno 30] Read-only file system: 'f'");
+    expect(classOf(healthy, { session: session(sandbox, python) })).toBe('policy');
+  });
+
+  test.each([
+    ['there is no sandbox', session('danger-full-access', stopped)],
+    ['codex carried it out and it failed by itself', session('read-only', stopped, 'failed')],
+    ['it succeeded', session('read-only', output(0, 'sh: f: Read-only file system'))],
+    ['only the word sandbox stands in its output', session('read-only', output(1, 'sandbox.ts: EROFS'))],
+    ['it is still running', session('read-only', 'Chunk ID: a\nWall time: 1 s\nProcess running with session ID 4\n')],
+  ])('was not stopped when %s', (_name, text) => {
+    expect(play(healthy, { session: text }).ending.ok).toBe(true);
+  });
+
+  test('output of a command cannot pass for a refusal of codex', () => {
+    const text = output(1, 'patch rejected: no\napproval policy is Never; reject command');
+    expect(play(healthy, { session: session('read-only', text) }).ending.ok).toBe(true);
+    expect(classOf(healthy, { session: session('read-only', 'patch rejected: writing is blocked') })).toBe('policy');
   });
 });

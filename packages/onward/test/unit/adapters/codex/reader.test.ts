@@ -23,6 +23,14 @@ describe('what a line says', () => {
     ]);
   });
 
+  test('a command is only ok with exit code 0, whatever its status says', () => {
+    const oks = [0, 2, null].map((code) => {
+      const { seen } = play([line.command('completed', { exit_code: code })]);
+      return seen.find((observation) => observation.kind === 'call-finished')?.ok;
+    });
+    expect(oks).toEqual([true, false, true]);
+  });
+
   test('a call that is only shown when it is over has a beginning as well', () => {
     const change = { id: 'item_4', type: 'file_change', changes: [{ path: 'a.ts', kind: 'add' }], status: 'completed' };
     const [started, finished] = play([JSON.stringify({ type: 'item.completed', item: change })]).seen;
@@ -96,7 +104,6 @@ describe('inner retries', () => {
       { kind: 'inner-retry', attempt: 2, status: 529, category: 'unexpected-status' },
       { kind: 'inner-retry', attempt: 1, category: 'no-network' },
       { kind: 'inner-retry', attempt: 2, category: 'no-network' },
-      { kind: 'notice', text: 'Selected model is at capacity. Please try a different model.' },
     ]);
   });
 
@@ -174,14 +181,11 @@ describe('inner retries', () => {
   });
 
   test('the same words without a retry, or after a call, are new words', () => {
-    const said = kinds([
-      line.text('ok'),
-      line.text('ok'),
-      line.error('Reconnecting... 1/5 (x)'),
-      line.command('completed'),
-      line.text('ok'),
-    ]);
-    expect(said.filter((kind) => kind === 'message')).toHaveLength(3);
+    const retry = line.error('Reconnecting... 1/5 (x)');
+    const again = [line.text('ok'), line.text('ok'), retry, line.command('completed'), line.text('ok')];
+    expect(kinds(again).filter((kind) => kind === 'message')).toHaveLength(3);
+    const later = [line.text('ok'), line.command('completed'), retry, line.text('ok')];
+    expect(kinds(later).filter((kind) => kind === 'message')).toHaveLength(2);
   });
 });
 

@@ -162,12 +162,12 @@ describe('the session file speaks before the sentence', () => {
 describe('calls that codex did not let through', () => {
   const calls = {
     'denied-write': ['exec_command', 'echo hello >> effects.log && echo EFFECT_OK_1'],
-    'denied-outside': ['exec_command', 'touch /root/outside'],
+    'denied-outside': ['exec_command', 'touch /etc/outside'],
     'denied-rule': ['exec_command', 'git push origin main'],
     'denied-escalation': ['exec_command', 'touch y'],
   };
   test.each(Object.entries(calls))('%s is named though standard output does not show it', (cell, [tool, summary]) => {
-    expect(read(cell, 'stdout.jsonl')).not.toContain('command_execution","command":"/bin/bash -lc \'touch /root');
+    expect(read(cell, 'stdout.jsonl')).not.toContain(summary);
     const { ending } = judge(cell);
     expect(ending.ok || ending.failure.denied).toEqual([{ tool, summary }]);
   });

@@ -53,6 +53,7 @@ const wordings: readonly (readonly [string, FailureClass])[] = [
   ['unexpected status 422 Unprocessable Entity: Unknown error', 'input'],
   ['unexpected status 502 Bad Gateway: <html>, url: http://127.0.0.1/v1/responses', 'transient'],
   ['unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1/v1/responses', 'transient'],
+  ['unexpected status 200 OK: <html>, url: http://127.0.0.1/v1/responses', 'transient'],
   ['The model `some-model` does not exist or you do not have access to it.', 'input'],
   ['stream disconnected before completion: error sending request', 'transient'],
   ['stream disconnected before completion: Transport error: network error: error decoding response body', 'transient'],
