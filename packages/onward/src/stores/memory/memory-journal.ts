@@ -56,10 +56,11 @@ class MemoryJournal implements Journal {
       const refusal = refusalOf(this.#state(append.stream), append);
       if (refusal !== undefined) return { ok: false, refusal };
     }
-    const writes = appends.map(toWrite);
-    const appended = this.#commit(writes, () => this.#add(appends));
-    for (const append of appends) this.#wakeups.wake(append.stream);
-    return appended;
+    const changes = appends.filter((append) => (this.#streams.get(append.stream) ?? NO_STREAM).isChangedBy(append));
+    const duplicates = this.#commit(changes.map(toWrite), () => this.#add(appends, changes));
+    for (const append of changes) this.#wakeups.wake(append.stream);
+    const positions = appends.map(({ stream }) => [stream, this.#state(stream).last]);
+    return { ok: true, positions: Object.fromEntries(positions) as Record<string, number>, duplicates };
   }
 
   async read(stream: string, after = 0): Promise<readonly StoredEvent[]> {
@@ -175,15 +176,12 @@ class MemoryJournal implements Journal {
     this.#wakeups.wakeAll();
   }
 
-  #add(appends: readonly PreparedAppend[]): Appended {
+  #add(appends: readonly PreparedAppend[], changes: readonly PreparedAppend[]): readonly string[] {
     const at = this.#now();
-    const added = appends.map((append) => {
-      const stream = this.#stream(append.stream);
-      const duplicates = stream.add(append, at);
-      return { position: [append.stream, stream.state.last] as const, duplicates };
-    });
-    const positions = Object.fromEntries(added.map(({ position }) => position));
-    return { ok: true, positions, duplicates: added.flatMap(({ duplicates }) => duplicates) };
+    return appends.flatMap((append) =>
+      // What changes nothing makes no stream either.
+      changes.includes(append) ? this.#stream(append.stream).add(append, at) : idsOf(append),
+    );
   }
 
   #updateHeld(lease: Lease, kind: Write['kind'], update: (state: StreamState) => StreamState): boolean {
@@ -196,6 +194,7 @@ class MemoryJournal implements Journal {
   }
 
   #commit<T>(writes: readonly Write[], change: () => T): T {
+    if (writes.length === 0) return change();
     const commit = { number: this.#commits + 1, writes };
     this.#onCommit?.('before', commit);
     const result = change();
@@ -232,6 +231,13 @@ class MemoryJournal implements Journal {
   #checkOpen(): void {
     if (this.#closed) throw new OnwardError('journal/closed', 'The journal is closed.');
   }
+}
+
+const NO_STREAM = new MemoryStream('');
+
+/** The ids of an append that holds only messages that are there already. */
+function idsOf(append: PreparedAppend): readonly string[] {
+  return append.events.flatMap(({ id }) => id ?? []);
 }
 
 function toWrite(append: PreparedAppend): Write {

@@ -20,6 +20,12 @@ export class MemoryStream {
     this.name = name;
   }
 
+  /** True when the append leaves something behind: an event that is not there yet, or another due time. */
+  isChangedBy(append: PreparedAppend): boolean {
+    const isDueNew = append.due !== undefined && append.due !== this.state.due;
+    return isDueNew || append.events.some(({ id }) => id === null || !this.#ids.has(id));
+  }
+
   /** Adds the events that are not there yet, and returns the ids of those that were. */
   add(append: PreparedAppend, at: number): readonly string[] {
     const duplicates: string[] = [];

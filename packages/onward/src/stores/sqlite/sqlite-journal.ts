@@ -141,14 +141,7 @@ class SqliteJournal implements Journal {
   }
 
   due(now: number, limit: number): Promise<readonly DueStream[]> {
-    return this.#read((reader) =>
-      reader.snapshot(({ streams }) =>
-        streams.dueNames(Math.floor(now), limit).flatMap((stream) => {
-          const due = streams.get(stream)?.due ?? null;
-          return due === null ? [] : [{ stream, due }];
-        }),
-      ),
-    );
+    return this.#read((reader) => reader.snapshot(({ streams }) => streams.due(Math.floor(now), limit)));
   }
 
   async putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef> {

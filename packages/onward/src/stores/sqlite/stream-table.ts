@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DueStream } from '../../kernel/journal.ts';
 import { EMPTY_STREAM } from '../rules.ts';
 import { holderText, seal, type Sha256, type StreamHead, toHolder } from './chain.ts';
 import { damagedError } from './sqlite-error.ts';
@@ -22,6 +23,9 @@ interface RawRow {
 /** The head of a stream that nobody has touched. */
 export const EMPTY_HEAD: StreamHead = { ...EMPTY_STREAM, head: '' };
 
+/** Nobody claims a stream that often; a larger number is damage. */
+const HIGHEST_EPOCH = 2 ** 40;
+
 /** The table of streams: where each ends, who holds it, when it is due. Every row is sealed by a checksum. */
 export class StreamTable {
   readonly #sha256: Sha256;
@@ -31,6 +35,7 @@ export class StreamTable {
   readonly #delete: StatementSync;
   readonly #names: StatementSync;
   readonly #due: StatementSync;
+  readonly #remains: StatementSync;
 
   constructor(db: DatabaseSync, sha256: Sha256) {
     this.#sha256 = sha256;
@@ -43,7 +48,10 @@ export class StreamTable {
     );
     this.#delete = db.prepare('delete from stream where id = ?');
     this.#names = db.prepare('select name from stream where last > 0 and name >= ? and name < ? order by id');
-    this.#due = db.prepare('select name from stream where due is not null and due <= ? order by due, id limit ?');
+    this.#remains = db.prepare('select id, iif(epoch > ?2, 0, epoch) as epoch from stream where name = ?1');
+    this.#due = db.prepare(
+      'select name as stream, due from stream where due is not null and due <= ? order by due, id limit ?',
+    );
   }
 
   /** The row of a stream. Throws `journal/damaged` when its seal does not hold. */
@@ -78,9 +86,18 @@ export class StreamTable {
     return rows.map((row) => row.name);
   }
 
-  /** Names of streams that are due, earliest first. */
-  dueNames(now: number, limit: number): readonly string[] {
-    return (this.#due.all(now, limit) as unknown as readonly { name: string }[]).map((row) => row.name);
+  /**
+   * Streams that are due, earliest first. Their seals are not looked at: one damaged stream must not hide the others, and
+   * whoever advances it meets the damage.
+   */
+  due(now: number, limit: number): readonly DueStream[] {
+    return (this.#due.all(now, limit) as unknown as readonly DueStream[]).map(({ stream, due }) => ({ stream, due }));
+  }
+
+  /** Id and, as far as it can be believed, epoch of a row whose seal may be broken: enough to erase the stream. */
+  remains(name: string): { readonly id: number; readonly epoch: number } | undefined {
+    const row = this.#remains.get(name, HIGHEST_EPOCH) as { id: number; epoch: number } | undefined;
+    return row === undefined ? undefined : { id: row.id, epoch: row.epoch };
   }
 
   #raw(name: string): RawRow | undefined {

@@ -1,8 +1,9 @@
+import { isOnwardError } from '../../kernel/error.ts';
 import type { BlobRef, Claimed, Lease } from '../../kernel/journal.ts';
 import type { Write } from '../commit.ts';
 import { checkMayErase, type Claim, claimed, isHeldBy, leaseOf, type StreamState } from '../rules.ts';
 import type { Work } from './commit-queue.ts';
-import { EMPTY_HEAD } from './stream-table.ts';
+import { EMPTY_HEAD, type StreamRow } from './stream-table.ts';
 import type { Tables } from './tables.ts';
 
 /** Takes a lease, or says who has it. */
@@ -45,8 +46,7 @@ export function blobWork(tables: Tables, stream: string, ref: BlobRef, bytes: Ui
 /** Erases all of a stream. */
 export function eraseWork(tables: Tables, stream: string, epoch: number | undefined): Work<void> {
   return () => {
-    const row = tables.streams.get(stream);
-    checkMayErase(stream, row ?? EMPTY_HEAD, epoch);
+    const row = erasable(tables, stream, epoch);
     if (row === undefined) return { value: undefined, writes: [] };
     tables.fence.raise(row.epoch);
     tables.events.delete(row.id);
@@ -54,6 +54,23 @@ export function eraseWork(tables: Tables, stream: string, epoch: number | undefi
     tables.streams.delete(row.id);
     return { value: undefined, writes: [write('erase', stream)] };
   };
+}
+
+/** What is to be erased. A row whose seal is broken has no epoch to go by, and no append can follow: it may always go. */
+function erasable(
+  tables: Tables,
+  stream: string,
+  epoch: number | undefined,
+): { id: number; epoch: number } | undefined {
+  let row: StreamRow | undefined;
+  try {
+    row = tables.streams.get(stream);
+  } catch (error) {
+    if (!isOnwardError(error, 'journal/damaged')) throw error;
+    return tables.streams.remains(stream);
+  }
+  checkMayErase(stream, row ?? EMPTY_HEAD, epoch);
+  return row;
 }
 
 function write(kind: Write['kind'], stream: string): Write {
