@@ -106,6 +106,7 @@ async function close(ending: Ending, voice: Voice): Promise<number> {
       return ending.exit;
     case 'interrupted': {
       const exit = voice.interrupted(ending.why, ending.open);
+      // A signal ends the process before the open message is on disk; an interrupt saves it on the way out.
       if (ending.why === 'interrupt') await voice.close();
       return exit;
     }

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { healthy, type Play } from '../../../src/lab/fake-cli/index.ts';
+import { PlayState } from '../../../src/lab/fake-cli/record.ts';
 import { Bench, headless } from './run-fake.ts';
 
 const numbered = (count: number, after?: 'repeat-last' | 'refuse'): Play => ({
@@ -39,6 +40,13 @@ describe('the attempts of a play', () => {
     const runs = await Promise.all(Array.from({ length: 8 }, () => bench.run(cli, args)));
     expect(new Set(runs.map(result))).toEqual(new Set(Array.from({ length: 8 }, (_, index) => `attempt ${index + 1}`)));
     expect(new Set(cli.invocations().map(({ attempt }) => attempt))).toEqual(new Set([1, 2, 3, 4, 5, 6, 7, 8]));
+  });
+
+  it('skip a number that another process has just taken', () => {
+    const state = new PlayState(bench.path('state'));
+    writeFileSync(bench.path('state/attempts/2'), 'another process');
+    expect([state.claimAttempt(), state.attempts()]).toEqual([3, 2]);
+    expect(readFileSync(bench.path('state/attempts/2'), 'utf8')).toBe('another process');
   });
 
   it('begin anew when it is installed again', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Attempt, Play, Step } from '../../../src/lab/fake-cli/index.ts';
 import { Bench, isAlive, streaming, until, userMessage, type Line, type Running } from './run-fake.ts';
 
@@ -50,6 +50,11 @@ function begin(play: Play, first: readonly Line[] = [hooks], args: readonly stri
 async function ended(run: Running): Promise<number | null> {
   run.child.stdin.end();
   return (await run.end()).code;
+}
+
+function sessionFile(): string {
+  const slug = bench.cwd.replaceAll(/[^a-zA-Z0-9]/g, '-');
+  return readFileSync(bench.path('.claude/projects', slug, `${id}.jsonl`), 'utf8');
 }
 
 describe('hooks in the stream', () => {
@@ -105,6 +110,7 @@ describe('hooks in the stream', () => {
     expect((await run.end()).code).toBe(0);
     expect(run.lines().at(-1)).toMatchObject({ type: 'result', is_error: false });
     expect(run.err()).toContain('Error in hook callback pre');
+    expect(run.lines().filter((line) => line.type === 'control_request')).toHaveLength(1);
     expect(bench.file('effects.log')).toBe('one\n');
   });
 
@@ -214,6 +220,7 @@ describe('an interrupt', () => {
       if (how === 'an interrupt') run.send(interrupt);
       else run.child.kill(how);
       await ended(run);
+      expect(sessionFile().includes('tool_use')).toBe(known === 'known');
       expect((await bench.run(cli, resume)).lines().at(-1)).toMatchObject({ result: known });
     },
   );

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   healthy,
@@ -9,6 +9,7 @@ import {
   usageLimit,
   type Play,
 } from '../../../src/lab/fake-cli/index.ts';
+import { removeStale } from '../../../src/lab/fake-cli/codex/writer-lock.ts';
 import { Bench, until, type Line, type Running } from './run-fake.ts';
 
 const exec = ['exec', '--json', 'go'];
@@ -114,6 +115,13 @@ describe('codex as a stand-in', () => {
     await until(() => racers.filter((run) => run.child.exitCode === 1).length === 3);
     await Promise.any(racers.map((run) => run.line((line) => line.type === 'turn.started')));
     expect(racers.filter((run) => run.out() !== '')).toHaveLength(1);
+  });
+
+  it('puts a lock back that was no longer the stale one when it was taken away', () => {
+    const lock = bench.path('thread.lock');
+    writeFileSync(lock, 'a fresh holder');
+    expect([removeStale(lock, 'a dead holder'), readFileSync(lock, 'utf8')]).toEqual([false, 'a fresh holder']);
+    expect([removeStale(lock, 'a fresh holder'), existsSync(lock)]).toEqual([true, false]);
   });
 
   it('tells the model that a call was aborted when it died before the message ended', async () => {

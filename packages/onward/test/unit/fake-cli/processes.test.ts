@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  failsForEver,
   garbageInBetween,
   grandchildHoldsStdout,
   healthy,
@@ -169,5 +170,9 @@ describe('a process of the stand-in', () => {
     const run = begin(healthy());
     await run.end();
     expect(run.lines().at(-1)).toMatchObject({ num_turns: 2, total_cost_usd: 0.0015, usage: { input_tokens: 200 } });
+    const failed = begin(failsForEver());
+    await failed.end();
+    expect(failed.lines().at(-1)).toMatchObject({ num_turns: 1, total_cost_usd: 0 });
+    expect(failed.lines().at(-1)?.['modelUsage']).toEqual({});
   });
 });

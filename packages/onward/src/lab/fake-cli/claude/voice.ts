@@ -299,8 +299,6 @@ export class ClaudeVoice implements Voice {
     this.#unsaved.push({ role: 'user', content: [note] });
     this.#running = false;
     this.#say(resultLine(this.session, this.#totals(), interruptedFields(open !== undefined)));
-    // A signal ends the process before the open message is on disk; an interrupt saves it on the way out.
-    if (why === 'SIGINT') this.#unsaved = [];
     return why === 'SIGINT' && open === undefined ? 0 : 1;
   }
 

@@ -1,11 +1,9 @@
 import {
   appendFileSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -13,6 +11,7 @@ import {
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { SessionDamage } from '../play.ts';
+import { takeLock } from './writer-lock.ts';
 
 /** One line of a rollout file. */
 export interface RolloutLine {
@@ -53,17 +52,10 @@ export class Rollout {
     return rollout !== undefined && rollout.lines()[0]?.type === 'session_meta' ? rollout : undefined;
   }
 
-  /** Takes the lock; false when a living process has it. Of two that find a dead holder only one gets it. */
+  /** Takes the lock; false when a living process has it. */
   lock(): boolean {
     mkdirSync(dirname(this.path), { recursive: true });
-    const lock = `${this.path}.lock`;
-    for (;;) {
-      if (createLock(lock)) return true;
-      const holder = read(lock);
-      if (holder === undefined) continue;
-      if (isAlive(holder)) return false;
-      if (!removeStale(lock, holder)) return false;
-    }
+    return takeLock(`${this.path}.lock`);
   }
 
   /** Gives the lock back. */
@@ -148,61 +140,4 @@ export class Rollout {
 
 function sessionsFolder(): string {
   return join(process.env['CODEX_HOME'] ?? join(process.env['HOME'] ?? homedir(), '.codex'), 'sessions');
-}
-
-/** Makes the lock file with its content in one step. */
-function createLock(lock: string): boolean {
-  const own = `${lock}.${process.pid}`;
-  writeFileSync(own, identity(process.pid) ?? '');
-  try {
-    linkSync(own, lock);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(own, { force: true });
-  }
-}
-
-function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-/** False when what was taken away turns out to be a fresh lock; then it is put back. */
-function removeStale(lock: string, holder: string): boolean {
-  const aside = `${lock}.${process.pid}.stale`;
-  try {
-    renameSync(lock, aside);
-  } catch {
-    return true;
-  }
-  const stale = read(aside) === holder;
-  if (!stale) linkSync(aside, lock);
-  rmSync(aside, { force: true });
-  return stale;
-}
-
-/** Process id and start time, so that a later process with the same id is not taken for it. */
-function identity(pid: number): string | undefined {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return undefined;
-  }
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : `${pid} ${fields[19] ?? ''}`;
-  } catch {
-    return String(pid);
-  }
-}
-
-function isAlive(holder: string): boolean {
-  const pid = Number(holder.split(' ')[0]);
-  return pid > 0 && identity(pid) === holder;
 }
