@@ -1,6 +1,5 @@
 import { mkdir, realpath, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { getgid, getuid } from 'node:process';
 import { OnwardError } from '../kernel/error.ts';
 import { requirePosix } from './platform.ts';
 
@@ -38,7 +37,7 @@ async function makeChain(path: string): Promise<void> {
 
 async function checkChain(real: string): Promise<void> {
   const own = await stat(real);
-  if (own.uid !== getuid?.()) throw unsafe(real, 'it belongs to another user');
+  if (own.uid !== process.getuid?.()) throw unsafe(real, 'it belongs to another user');
   for (let path = real; ; path = dirname(path)) {
     // oxlint-disable-next-line no-await-in-loop -- a handful of directories
     const problem = problemOf(await stat(path));
@@ -48,7 +47,7 @@ async function checkChain(real: string): Promise<void> {
 }
 
 function problemOf(found: { uid: number; gid: number; mode: number }): string | undefined {
-  if (found.uid !== 0 && found.uid !== getuid?.()) return 'it belongs to another user';
+  if (found.uid !== 0 && found.uid !== process.getuid?.()) return 'it belongs to another user';
   if ((found.mode & STICKY) !== 0) return undefined;
   if ((found.mode & OTHERS_WRITE) !== 0) return 'everybody may write to it';
   if ((found.mode & GROUP_WRITE) !== 0 && !isOwnGroup(found)) return 'its group may write to it';
@@ -57,7 +56,7 @@ function problemOf(found: { uid: number; gid: number; mode: number }): string | 
 
 /** Where each user has a group of their own (user private groups, umask 002), that group is nobody else. */
 function isOwnGroup(found: { uid: number; gid: number }): boolean {
-  return found.gid === 0 || (found.gid === getgid?.() && found.gid === found.uid);
+  return found.gid === 0 || (found.gid === process.getgid?.() && found.gid === found.uid);
 }
 
 function unsafe(path: string, why: string, cause?: unknown): OnwardError {
