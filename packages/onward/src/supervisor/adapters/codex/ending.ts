@@ -2,6 +2,7 @@ import type { DeniedCall, Failure } from '../../../kernel/failure.ts';
 import type { Ending, ProcessEnding } from '../../adapter.ts';
 import { readErrorText } from './error-text.ts';
 import { asObject, asString, parseObject, shorten } from './json-shape.ts';
+import { readResetTime } from './reset-time.ts';
 import { readRollout, type RolloutFacts } from './rollout.ts';
 import { readStderr } from './stderr.ts';
 
@@ -19,25 +20,6 @@ export interface AttemptFacts {
   readonly declined: readonly DeniedCall[];
 }
 
-/** Names of codex for which the kernel has another word. All others are passed on as they are. */
-const kernelTypes: ReadonlyMap<string, string> = new Map([
-  ['unauthorized', 'authentication_error'],
-  ['bad_request', 'invalid_request_error'],
-  ['invalid_prompt', 'refusal'],
-  ['sandbox_error', 'sandbox_denied'],
-  ['session_budget_exceeded', 'max_budget'],
-  ['response_stream_disconnected', 'stream_disconnected'],
-  ['response_stream_connection_failed', 'stream_disconnected'],
-]);
-
-/** Names that say nothing by themselves, or only together with their status. */
-const emptyInfos: ReadonlySet<string> = new Set([
-  'other',
-  'http_connection_failed',
-  'response_too_many_failed_attempts',
-  'usage_limit_exceeded',
-]);
-
 /**
  * What an ending was. The session file speaks first (typed), then the last `turn.failed` by the table of sentences, and
  * standard error only when the stream says nothing. Success needs `turn.completed`, an answer, the conversation that was
@@ -46,7 +28,8 @@ const emptyInfos: ReadonlySet<string> = new Set([
 export function judgeEnding(process: ProcessEnding, facts: AttemptFacts): Ending {
   const failure = strayed(process, facts) ?? failed(process, facts);
   if (failure === undefined) return { ok: true, text: facts.answer };
-  return { ok: false, failure: process.exit === undefined ? failure : { exit: process.exit, ...failure } };
+  const said = facts.end?.kind === 'completed' && facts.answer !== '' ? { text: facts.answer } : {};
+  return { ok: false, failure: process.exit === undefined ? failure : { exit: process.exit, ...failure }, ...said };
 }
 
 /** Another conversation than the one asked for: whatever it says is not about ours. */
@@ -66,13 +49,16 @@ function failed(process: ProcessEnding, facts: AttemptFacts): Failure | undefine
   return doubtful(process, facts);
 }
 
+/** Exit codes that do not contradict a completed turn: none, and those of SIGINT and SIGTERM, which come after the result. */
+const quietExits: readonly number[] = [0, 130, 143];
+
 /** `turn.completed`: is it true? */
 function doubtful(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
   const { denied } = readRollout(process.session);
   const stopped = denied.length > 0 ? denied : facts.declined;
   if (stopped.length > 0) return { denied: stopped, message: oneLine(deniedSentence(stopped)) };
   const code = process.exit?.code;
-  if (code !== undefined && code !== null && code !== 0)
+  if (code !== undefined && code !== null && !quietExits.includes(code))
     return { message: `codex reported a completed turn but exited with code ${code}.` };
   if (facts.answer.trim() === '')
     return { type: 'empty_answer', message: 'The turn completed without an answer of the model.' };
@@ -91,7 +77,7 @@ function describe(message: string, latest: RolloutFacts = { denied: [] }): Failu
   const read = readErrorText(message);
   const status = rollout.status ?? read?.status;
   const type = typeOf(rollout, read?.rule.endsWith(':usage-limit') ?? false);
-  const resetsAt = type === 'usage_limit_reached' ? rollout.limit?.resetsAt : undefined;
+  const resetsAt = type === 'usage_limit_reached' ? endOfLimit(message, rollout) : undefined;
   const cause = readBody(message);
   return {
     message: oneLine(message === '' ? 'codex reported a failed turn without a reason.' : message),
@@ -108,16 +94,21 @@ function describe(message: string, latest: RolloutFacts = { denied: [] }): Failu
 
 /**
  * codex has one name for a limit that ends by itself and for credit that is gone. A window that is used up, or the sentence
- * that names the time, tells them apart.
+ * that names the time, tells them apart. `other` says nothing; a flagged prompt is a refusal in all but name.
  */
 function typeOf(rollout: RolloutFacts, saysUsageLimit: boolean): string | undefined {
   const { info } = rollout;
-  if (info === undefined) return undefined;
   if (info === 'usage_limit_exceeded')
     return saysUsageLimit || rollout.limit?.usedUp === true ? 'usage_limit_reached' : 'usage_limit_exceeded';
-  const type = kernelTypes.get(info);
-  if (type !== undefined) return type;
-  return emptyInfos.has(info) ? undefined : info;
+  if (info === 'invalid_prompt') return 'refusal';
+  return info === 'other' ? undefined : info;
+}
+
+/** The window that is used up says it to the second; else the sentence to the minute, as seen from the turn's end. */
+function endOfLimit(message: string, rollout: RolloutFacts): number | undefined {
+  if (rollout.limit?.usedUp === true) return rollout.limit.resetsAt;
+  const said = rollout.endedAt === undefined ? undefined : readResetTime(message, rollout.endedAt);
+  return said ?? rollout.limit?.resetsAt;
 }
 
 /** Of a 400 codex prints the provider's body as it came; its type and code are structured facts. */

@@ -10,6 +10,8 @@ export interface RolloutFacts {
   readonly status?: number;
   /** The error's sentence; equal to that of `turn.failed`. */
   readonly message?: string;
+  /** When the turn ended, ms since the epoch. */
+  readonly endedAt?: number;
   /** Window of a usage limit: when it ends (ms since the epoch), and whether it is used up. */
   readonly limit?: { readonly resetsAt: number; readonly usedUp: boolean };
   readonly denied: readonly DeniedCall[];
@@ -27,13 +29,16 @@ export function readRollout(tail: string): RolloutFacts {
     lines.findLastIndex((line) => line.payload['type'] === 'task_started'),
   );
   const turn = lines.slice(start);
-  const error = asObject(turn.findLast(isEnd)?.payload['error']);
+  const end = turn.findLast(isEnd)?.payload;
+  const error = asObject(end?.['error']);
+  const endedAt = asNumber(end?.['completed_at']);
   const limit = readLimit(turn);
   const message = asString(error?.['message']);
   const settled = lines.slice(0, start).findLastIndex(isSuccess);
   return {
     ...readInfo(error?.['codex_error_info']),
     ...(message === undefined ? {} : { message }),
+    ...(endedAt === undefined ? {} : { endedAt: endedAt * 1_000 }),
     ...(limit === undefined ? {} : { limit }),
     denied: deniedCalls(lines.slice(settled + 1)),
   };

@@ -26,6 +26,10 @@ describe('success needs a coherent ending', () => {
     expect(play(healthy, { exit: { code: null, signal: 'SIGTERM' } }).ending).toEqual({ ok: true, text: 'done' });
   });
 
+  test.each([130, 143])('a completed turn whose process ended with %i after a signal is one', (code) => {
+    expect(play(healthy, { exit: { code, signal: null } }).ending.ok).toBe(true);
+  });
+
   test('R113 a failed turn is a failure with exit 0 too, however much text came before', () => {
     const found = failure([line.thread(), line.text('half of it'), line.failed('Selected model is at capacity. x')]);
     expect(classify(found).class).toBe('transient');
@@ -62,6 +66,8 @@ describe('success needs a coherent ending', () => {
     const declined = line.command('completed', { status: 'declined', exit_code: null });
     const found = failure([line.command('started'), declined, line.text('done'), line.completed()]);
     expect(found.denied).toEqual([{ tool: 'command_execution', summary: 'make' }]);
+    const { ending } = play([line.command('started'), declined, line.text('I could not'), line.completed()]);
+    expect(ending.text).toBe('I could not');
     expect(classify(found).class).toBe('policy');
   });
 });
