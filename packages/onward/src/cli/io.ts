@@ -15,13 +15,14 @@ export interface Io {
   color(style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string): string;
 }
 
-/** The real streams of this process. A reader of ours that goes away (`| head`) is no error. */
+/** The real streams of this process; secrets are redacted, whoever prints. A reader of ours that goes away (`| head`) is no error. */
 export function processIo(): Io {
   process.stdout.on('error', ignoreClosed);
   process.stderr.on('error', ignoreClosed);
+  const redactor = createRedactor(process.env);
   return {
-    out: (text) => void process.stdout.write(`${text}\n`),
-    err: (text) => void process.stderr.write(`${text}\n`),
+    out: (text) => void process.stdout.write(`${redactor.text(text)}\n`),
+    err: (text) => void process.stderr.write(`${redactor.text(text)}\n`),
     env: process.env,
     cwd: process.cwd(),
     isTerminal: process.stderr.isTTY === true,
@@ -35,20 +36,16 @@ function ignoreClosed(error: NodeJS.ErrnoException): void {
 
 /** Prints an error (as JSON on standard output with `json`) and gives the exit status that goes with it. */
 export function reportError(io: Io, error: unknown, json: boolean): number {
-  const redactor = createRedactor(io.env);
   const known = isOnwardError(error);
   const code = known ? error.code : 'bug/unexpected';
-  const message = redactor.text(error instanceof Error ? error.message : String(error));
+  const message = error instanceof Error ? error.message : String(error);
   const place = known ? error.place : undefined;
-  const next = known
-    ? error.next.map((step) => redactor.text(step))
-    : ['This is a defect of onward. Please report it with the text above.'];
+  const next = known ? error.next : ['This is a defect of onward. Please report it with the text above.'];
   if (json) io.out(JSON.stringify({ error: { code, message, place: place ?? null, next } }));
   io.err(
-    `${io.color('red', 'onward:')} ${message} ${io.color('dim', `[${code}${place === undefined ? '' : ` at ${redactor.text(place)}`}]`)}`,
+    `${io.color('red', 'onward:')} ${message} ${io.color('dim', `[${code}${place === undefined ? '' : ` at ${place}`}]`)}`,
   );
   for (const step of next) io.err(`  ${step}`);
-  if (!known && io.env['ONWARD_DEBUG'] !== undefined && error instanceof Error)
-    io.err(redactor.text(error.stack ?? ''));
+  if (!known && io.env['ONWARD_DEBUG'] !== undefined && error instanceof Error) io.err(error.stack ?? '');
   return known ? exitCodeOfError(code) : exitCodes.failed.code;
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { exitCodes } from './exit-codes.ts';
+import type { ResumeFlags } from './commands/resume.ts';
 import type { Io } from './io.ts';
 import type { RunFlags } from './run-options.ts';
 
@@ -33,6 +34,8 @@ export async function runProgram(io: Io, argv: readonly string[], version: strin
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) });
   addRun(program, io, set);
+  addLooking(program, io, set);
+  addActing(program, io, set);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return status;
@@ -70,4 +73,99 @@ function addRun(program: Command, io: Io, set: SetStatus): void {
       const { run } = await import('./commands/run.ts');
       await set(run(io, words, flags));
     });
+}
+
+interface Common {
+  readonly journal?: string;
+  readonly json?: boolean;
+}
+
+const journalOption = ['--journal <path>', 'where runs are recorded (ONWARD_JOURNAL)'] as const;
+const jsonOption = ['--json', 'for machines, on standard output'] as const;
+
+function addLooking(program: Command, io: Io, set: SetStatus): void {
+  program
+    .command('ls')
+    .summary('all runs, newest first')
+    .option('--here', 'only those of this directory')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (flags: Common & { readonly here?: boolean }) =>
+      set((await import('./commands/list.ts')).list(io, flags)),
+    );
+  program
+    .command('show')
+    .summary('where a run stands')
+    .argument('[id]')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string | undefined, flags: Common) =>
+      set((await import('./commands/show.ts')).show(io, id, flags)),
+    );
+  program
+    .command('why')
+    .summary('what happened to a run, and why it was decided so')
+    .argument('[id]')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string | undefined, flags: Common) =>
+      set((await import('./commands/why.ts')).why(io, id, flags)),
+    );
+  program
+    .command('tail')
+    .summary('follow a run until it is over or rests')
+    .argument('[id]')
+    .option('-v, --verbose', 'also tool calls and messages')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string | undefined, flags: Common & { readonly verbose?: boolean }) =>
+      set((await import('./commands/tail.ts')).tail(io, id, flags)),
+    );
+  program
+    .command('doctor')
+    .summary('whether this machine has what supervision needs')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (flags: Common) => set((await import('./commands/doctor.ts')).doctor(io, flags)));
+}
+
+function addActing(program: Command, io: Io, set: SetStatus): void {
+  program
+    .command('resume')
+    .summary('go on with a run that rests or whose process died')
+    .argument('[id]')
+    .option('--now', 'although its time has not come, or something changed')
+    .option('--due', 'every parked run whose time has come')
+    .option('-q, --quiet', 'say nothing but errors')
+    .option('-v, --verbose', 'also tool calls and messages')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string | undefined, flags: ResumeFlags) =>
+      set((await import('./commands/resume.ts')).resume(io, id, flags)),
+    );
+  program
+    .command('cancel')
+    .summary('end a run for good')
+    .argument('[id]')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string | undefined, flags: Common) =>
+      set((await import('./commands/cancel.ts')).cancel(io, id, flags)),
+    );
+  program
+    .command('rm')
+    .summary('erase a run that is over')
+    .argument('<id>')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (id: string, flags: Common) => set((await import('./commands/remove.ts')).remove(io, id, flags)));
+  program
+    .command('prune')
+    .summary('erase runs that were over long ago')
+    .requiredOption('--older-than <time>', 'e.g. 30d')
+    .option(...journalOption)
+    .option(...jsonOption)
+    .action(async (flags: Common & { readonly olderThan: string }) =>
+      set((await import('./commands/remove.ts')).prune(io, flags)),
+    );
 }

@@ -73,7 +73,12 @@ class RunCoordinator implements Coordinator {
     if (this.#runner !== undefined) return { kind: 'waiting', on: 'runner' };
     const before = await this.#load();
     const resting = restOf(before, this.#deps.host.holder.host);
-    if (resting !== undefined) return resting;
+    // A paused run can still be cancelled; nothing else moves one that rests.
+    if (
+      resting !== undefined &&
+      (before.phase.kind !== 'paused' || (await this.#findCancel(before.inbox)) === undefined)
+    )
+      return resting;
     const writer = await this.#claim();
     if (signal.aborted) return { kind: 'again', at: this.#deps.clock.now() };
     return (await this.#obey(writer)) ?? (await this.#next(writer));

@@ -1,0 +1,82 @@
+import type { Json } from '../../kernel/json.ts';
+import { createRedactor } from '../../kernel/redact.ts';
+import { createDeps } from '../../library/index.ts';
+import { readBody, type RunState } from '../../supervisor/index.ts';
+import { stateOf, summarise, table } from '../describe-run.ts';
+import { showDuration } from '../duration.ts';
+import { findRun, loadRun } from '../find-run.ts';
+import type { Io } from '../io.ts';
+import { liveLease } from '../live-lease.ts';
+import { withJournal } from '../open-journal.ts';
+
+/** `onward show`: where a run stands, its attempts, and the answer when there is one. */
+export async function show(
+  io: Io,
+  wanted: string | undefined,
+  flags: { readonly journal?: string; readonly json?: boolean },
+): Promise<number> {
+  return withJournal(io, flags.journal, async (journal) => {
+    const { host, clock, env } = createDeps({ env: io.env, journal });
+    const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
+    const live = (await liveLease(journal, host, run.id, clock.now())) !== undefined;
+    const end = run.attempts.at(-1)?.end;
+    const answer = end?.kind === 'committed' ? await readBody(journal, end.text) : undefined;
+    if (flags.json === true) {
+      const state = {
+        ...summarise(run, live),
+        prompt: await readBody(journal, run.accepted.prompt),
+        answer: answer ?? null,
+        policy: run.accepted.policy,
+        attempts: run.attempts.map(attemptJson),
+      };
+      io.out(JSON.stringify(createRedactor(env).json(state as unknown as Json)));
+      return 0;
+    }
+    showText(io, run, live, await readBody(journal, run.accepted.prompt));
+    if (answer !== undefined) io.out(`\n${answer}`);
+    return 0;
+  });
+}
+
+function showText(io: Io, run: RunState, live: boolean, prompt: string): void {
+  const { accepted, phase } = run;
+  const rows: readonly (readonly string[])[] = [
+    ['run', `${run.id}${accepted.name === undefined ? '' : ` (${accepted.name})`}`],
+    ['state', `${stateOf(phase)}${live ? ', a live process keeps it going' : ''}`],
+    ...('because' in phase ? [['because', phase.because]] : []),
+    ['agent', `${accepted.agent} ${accepted.version}, permissions: ${accepted.command.permissions}`],
+    ['in', accepted.cwd],
+    ['accepted', new Date(run.acceptedAt).toISOString()],
+    ['prompt', prompt.length > 200 ? `${prompt.slice(0, 200)}... (${prompt.length} characters)` : prompt],
+  ];
+  for (const line of table(rows)) io.out(line);
+  for (const attempt of run.attempts) {
+    const took = attempt.endedAt === undefined ? '' : `, ${showDuration(attempt.endedAt - attempt.startedAt)}`;
+    const { end } = attempt;
+    const what =
+      end === undefined
+        ? 'not ended'
+        : end.kind === 'committed'
+          ? 'finished with evidence'
+          : `${end.classification.class}: ${end.failure.message}`;
+    io.out(`attempt ${attempt.n} (${attempt.mode})${took}: ${what}; ${attempt.calls.length} tool calls`);
+  }
+}
+
+function attemptJson(attempt: RunState['attempts'][number]): Json {
+  const { n, mode, startedAt, endedAt, sessionId, calls, innerRetries, usage, progressed, end, copy } = attempt;
+  const value = {
+    n,
+    mode,
+    startedAt,
+    endedAt: endedAt ?? null,
+    sessionId: sessionId ?? null,
+    copy: copy ?? null,
+    innerRetries,
+    progressed,
+    usage: usage ?? null,
+    calls,
+    end: end ?? null,
+  };
+  return value as unknown as Json;
+}
