@@ -2,10 +2,12 @@
 export interface CodexConfig {
   /** The chosen provider, when it is not codex's own. */
   readonly provider?: { readonly baseUrl?: string; readonly envKey?: string };
+  /** The login is, or may be, kept by the system's keyring and not in `auth.json`. */
+  readonly keyring: boolean;
 }
 
 /**
- * Reads three keys of `config.toml` (`model_provider`, and `base_url` and `env_key` of that provider) as plain lines. No TOML parser:
+ * Reads a few keys of `config.toml` (the chosen provider, its `base_url` and `env_key`, where the login is kept) as plain lines. No TOML parser:
  * a value in a form that is not read here is reported as the default, and nothing depends on it but what people are shown.
  */
 export function readConfig(toml: string): CodexConfig {
@@ -14,8 +16,11 @@ export function readConfig(toml: string): CodexConfig {
   const provider = name === undefined ? undefined : sections.get(`model_providers.${name}`);
   const baseUrl = provider?.get('base_url') ?? sections.get('')?.get('openai_base_url');
   const envKey = provider?.get('env_key');
-  if (baseUrl === undefined && envKey === undefined) return {};
+  const store = sections.get('')?.get('cli_auth_credentials_store') ?? 'file';
+  const keyring = store !== 'file';
+  if (baseUrl === undefined && envKey === undefined) return { keyring };
   return {
+    keyring,
     provider: { ...(baseUrl === undefined ? {} : { baseUrl }), ...(envKey === undefined ? {} : { envKey }) },
   };
 }

@@ -21,7 +21,10 @@ export async function identify(place: AgentPlace): Promise<AgentIdentity> {
   const auth = parseObject(await read(home, 'auth.json'));
   const tokens = asObject(auth?.['tokens']);
   if (tokens !== undefined) return account(baseUrl, asString(tokens['account_id']) ?? 'login', 'subscription');
-  return account(baseUrl, asString(auth?.['OPENAI_API_KEY']), 'API key');
+  const stored = asString(auth?.['OPENAI_API_KEY']);
+  if (stored === undefined && config.keyring)
+    return { baseUrl, account: 'keyring', billing: 'login in the keyring of the system' };
+  return account(baseUrl, stored, 'API key');
 }
 
 function account(baseUrl: string, secret: string | undefined, billing: string): AgentIdentity {

@@ -85,6 +85,14 @@ describe('who pays, and where requests go', () => {
     expect(own.account).not.toBe(stored.account);
   });
 
+  test('a login that the keyring of the system keeps is not called missing', async () => {
+    put('.codex/config.toml', 'cli_auth_credentials_store = "keyring"\n');
+    expect(await codexAdapter.identify(place())).toMatchObject({
+      account: 'keyring',
+      billing: expect.stringContaining('keyring'),
+    });
+  });
+
   test('files that are damaged count as absent', async () => {
     put('.codex/auth.json', '{"tokens":');
     put('.codex/config.toml', '[[[\nmodel_provider = \n"x" = {');
