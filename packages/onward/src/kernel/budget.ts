@@ -125,7 +125,8 @@ function add(budget: Budget, path: readonly string[], more: Amounts, less: Amoun
     const node = nodeOf(budget, name);
     const used: Partial<Record<BudgetUnit, number>> = {};
     for (const unit of budgetUnits) {
-      const sum = exact(unit, (node.used[unit] ?? 0) + (more[unit] ?? 0) - (less[unit] ?? 0));
+      const [before, change] = [node.used[unit] ?? 0, (more[unit] ?? 0) - (less[unit] ?? 0)];
+      const sum = change === 0 ? before : exact(unit, before + change);
       if (sum !== 0) used[unit] = sum;
     }
     nodes = withId(nodes, name, { ...node, used });

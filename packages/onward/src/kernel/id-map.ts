@@ -31,27 +31,28 @@ export function getById<Value>(map: IdMap<Value>, id: string): Value | undefined
 
 /** A copy in which the id has that value. */
 export function withId<Value>(map: IdMap<Value>, id: string, value: Value): IdMap<Value> {
-  return put(map, id, value, 0);
+  return put(map, { id, hash: hashOf(id), value }, 0);
 }
 
-function put<Value>(node: IdMap<Value>, id: string, value: Value, level: number): IdMap<Value> {
+interface Entry<Value> {
+  readonly id: string;
+  readonly hash: number;
+  readonly value: Value;
+}
+
+function put<Value>(node: IdMap<Value>, entry: Entry<Value>, level: number): IdMap<Value> {
   if ('many' in node) {
-    const at = slot(hashOf(id), level);
-    return { many: node.many.with(at, put(node.many[at] ?? emptyIdMap(), id, value, level + 1)) };
+    const at = slot(entry.hash, level);
+    return { many: node.many.with(at, put(node.many[at] ?? emptyIdMap(), entry, level + 1)) };
   }
-  const few = { ...node.few, [id]: value };
-  const entries = Object.entries(few);
-  if (entries.length <= largestLeaf || level === deepest) return { few };
-  const groups = Array.from({ length: fanOut }, (): [string, Value][] => []);
-  for (const entry of entries) groups[slot(hashOf(entry[0]), level)]?.push(entry);
-  return { many: groups.map((group) => leafOf(group, level + 1)) };
+  const few = { ...node.few, [entry.id]: entry.value };
+  return Object.keys(few).length <= largestLeaf || level === deepest ? { few } : split(few, level);
 }
 
-/** All entries of a split leaf can fall into one slot, which then has to be split again. */
-function leafOf<Value>(entries: readonly (readonly [string, Value])[], level: number): IdMap<Value> {
-  let leaf: IdMap<Value> = emptyIdMap();
-  for (const [id, value] of entries) leaf = put(leaf, id, value, level);
-  return leaf;
+function split<Value>(few: Readonly<Record<string, Value>>, level: number): IdMap<Value> {
+  let map: IdMap<Value> = { many: Array.from({ length: fanOut }, emptyIdMap<Value>) };
+  for (const [id, value] of Object.entries(few)) map = put(map, { id, hash: hashOf(id), value }, level);
+  return map;
 }
 
 function slot(hash: number, level: number): number {

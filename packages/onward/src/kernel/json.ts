@@ -9,30 +9,40 @@ const deepest = 500;
  * a lone surrogate, -0) or that is nested deeper than 500 levels, as a path like `$.usage.tokens`; `undefined` when the
  * value is plain JSON.
  */
-export function findNonJson(value: unknown, path = '$', seen: readonly object[] = []): string | undefined {
-  if (value === null || typeof value === 'boolean') return undefined;
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : path;
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? undefined : path;
-  return typeof value === 'object' ? findInObject(value, path, seen) : path;
+export function findNonJson(value: unknown): string | undefined {
+  const place = find(value, []);
+  return place === undefined ? undefined : `$${place}`;
 }
 
-function findInObject(value: object, path: string, seen: readonly object[]): string | undefined {
-  if (seen.length === deepest || seen.includes(value) || Object.getOwnPropertySymbols(value).length > 0) return path;
-  const inside = [...seen, value];
-  if (Array.isArray(value)) {
-    if (Object.keys(value).length > value.length) return path;
-    for (let index = 0; index < value.length; index++) {
-      const found = findNonJson(value[index], `${path}[${index}]`, inside);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+/** The path is put together on the way back only, since nearly always there is nothing to find. */
+function find(value: unknown, around: object[]): string | undefined {
+  if (value === null || typeof value === 'boolean') return undefined;
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : '';
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? undefined : '';
+  if (typeof value !== 'object' || around.length === deepest || around.includes(value)) return '';
+  if (Object.getOwnPropertySymbols(value).length > 0) return '';
+  around.push(value);
+  const found = Array.isArray(value) ? findInList(value, around) : findInRecord(value, around);
+  around.pop();
+  return found;
+}
+
+function findInList(list: readonly unknown[], around: object[]): string | undefined {
+  if (Object.keys(list).length > list.length) return '';
+  for (let index = 0; index < list.length; index++) {
+    const found = find(list[index], around);
+    if (found !== undefined) return `[${index}]${found}`;
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return path;
-  for (const [key, item] of Object.entries(value)) {
-    if (!key.isWellFormed()) return path;
-    const found = findNonJson(item, `${path}.${key}`, inside);
-    if (found !== undefined) return found;
+  return undefined;
+}
+
+function findInRecord(record: object, around: object[]): string | undefined {
+  const prototype: unknown = Object.getPrototypeOf(record);
+  if (prototype !== Object.prototype && prototype !== null) return '';
+  for (const [key, item] of Object.entries(record)) {
+    if (!key.isWellFormed()) return '';
+    const found = find(item, around);
+    if (found !== undefined) return `.${key}${found}`;
   }
   return undefined;
 }

@@ -270,14 +270,14 @@ describe('for all histories', () => {
 });
 
 describe('size', () => {
-  it('100,000 reservations open at once and then settled keep exact sums, and every id is still known', () => {
-    const many = 100_000;
+  it('10,000 reservations open at once and then settled keep exact sums, and every id is still known', () => {
+    const many = 10_000;
     let budget = tree({ attempts: many, usd: 100 });
     for (let n = 0; n < many; n++) budget = reserved(budget, 'left', `attempt-${n}`, { attempts: 1, usd: 0.001 });
     expect(reserve(budget, 'right', 'more', { attempts: 1 }).ok).toBe(false);
     for (let n = 0; n < many; n++) budget = settle(budget, 'left', `attempt-${n}`, { attempts: 1, usd: 0.000_1 });
-    expect(usedOf(budget, 'root')).toEqual({ attempts: many, usd: 10 });
-    for (const n of [0, 1, 49_999, many - 1]) expect(settle(budget, 'left', `attempt-${n}`, { usd: 5 })).toBe(budget);
+    expect(usedOf(budget, 'root')).toEqual({ attempts: many, usd: 1 });
+    for (const n of [0, 1, 4_999, many - 1]) expect(settle(budget, 'left', `attempt-${n}`, { usd: 5 })).toBe(budget);
   });
 
   it('R138 what is spent again is bounded apart from the rest', () => {
