@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { exitCodes } from './exit-codes.ts';
+import type { LabFlags } from './commands/lab.ts';
 import type { ResumeFlags } from './commands/resume.ts';
 import type { Io } from './io.ts';
 import type { RunFlags } from './run-options.ts';
@@ -9,7 +10,7 @@ const examples = `Examples:
   onward run --agent codex "Fix the failing tests"
   onward why                   what happened to the newest run of this directory
   onward resume                go on with it
-  onward demo                  a failure survived on screen: no key, no network, 20 s
+  onward demo                  a failure survived on screen: no key, no network, 10 s
 `;
 
 /** Parses the arguments and runs the command; gives the exit status. Throws `OnwardError` for what a command refuses. */
@@ -36,6 +37,7 @@ export async function runProgram(io: Io, argv: readonly string[], version: strin
   addRun(program, io, set);
   addLooking(program, io, set);
   addActing(program, io, set);
+  addTrying(program, io, set);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return status;
@@ -168,4 +170,37 @@ function addActing(program: Command, io: Io, set: SetStatus): void {
     .action(async (flags: Common & { readonly olderThan: string }) =>
       set((await import('./commands/remove.ts')).prune(io, flags)),
     );
+}
+
+function addTrying(program: Command, io: Io, set: SetStatus): void {
+  program
+    .command('demo')
+    .summary('a failure survived on screen: no key, no network, 10 s')
+    .option('--agent <name>', 'claude: the real one, against a scripted model')
+    .option(...jsonOption)
+    .action(async (flags: { readonly agent?: string; readonly json?: boolean }) =>
+      set((await import('./commands/demo.ts')).demo(io, flags)),
+    );
+  const lab = program.command('lab').summary('try an agent against a model that fails on purpose');
+  lab
+    .command('list')
+    .summary('the scenarios')
+    .option(...jsonOption)
+    .action(async (flags: Pick<Common, 'json'>) =>
+      set(import('./commands/lab.ts').then(({ labList }) => labList(io, flags))),
+    );
+  for (const [command, summary] of [
+    ['serve [name]', 'a model server on loopback (healthy when no scenario is named)'],
+    ['play <name>', 'a model server that plays a scenario'],
+  ] as const) {
+    lab
+      .command(command)
+      .summary(summary)
+      .option('--port <n>', 'a free one when absent')
+      .option('--temperament <name>', 'naive, reader or checker')
+      .option(...jsonOption)
+      .action(async (name: string | undefined, flags: LabFlags) =>
+        set((await import('./commands/lab.ts')).labServe(io, name ?? 'healthy', flags)),
+      );
+  }
 }

@@ -17,3 +17,5 @@ export { claudeEnvironment, codexAuth, codexConfig, codexDefaultConfig, codexEnv
 export type { Scenario } from './scenarios/scenario.ts';
 export { effectStep, scriptOf } from './scenarios/scenario.ts';
 export { findScenario, scenarios } from './scenarios/catalogue.ts';
+export { installFakeCli } from './fake-cli/index.ts';
+export type { Attempt, CliName, FakeCli, InstallOptions, Invocation, Play } from './fake-cli/index.ts';

@@ -10,7 +10,7 @@ export interface UserCommand {
 
 /** A command that the adapter understood. Plain JSON: it is recorded in `run.accepted`. */
 export interface ParsedCommand {
-  /** Arguments without program, prompt and sub-command, in the user's order; applied again on every attempt. */
+  /** Arguments without program and prompt, in the user's order; applied again on every attempt. */
   readonly options: readonly string[];
   /** The whole first prompt, piped text included as the bare agent would have joined it. */
   readonly prompt: string;

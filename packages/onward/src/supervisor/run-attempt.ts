@@ -124,7 +124,8 @@ async function superviseLive(
   const stopped = stopper.cause();
   if (stopped?.kind === 'broken') throw stopped.error;
   return concludeAttempt(deps, { adapter, attempt, cwd: run.accepted.cwd }, reader, {
-    ...(exit === undefined ? {} : { exit }),
+    // After its last word the agent was ended by us: that exit says nothing about the agent.
+    ...(exit === undefined || stopped?.kind === 'after-result' ? {} : { exit }),
     ...(stopped === undefined ? {} : { stopped }),
     swept,
     stderr: await live.stderr(),

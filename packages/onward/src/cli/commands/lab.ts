@@ -1,0 +1,93 @@
+import { findScenario, scenarios, scriptOf, startModelServer, type Temperament } from '../../lab/index.ts';
+import { claudeEnvironment, codexConfig, codexEnvironment, describeFault, type ModelServer } from '../../lab/index.ts';
+import { OnwardError } from '../../kernel/error.ts';
+import { table } from '../describe-run.ts';
+import type { Io } from '../io.ts';
+
+/** `onward lab list`: the situations an agent can be tried in. */
+export function labList(io: Io, flags: { readonly json?: boolean }): number {
+  if (flags.json === true) for (const scenario of scenarios) io.out(JSON.stringify(scenario));
+  else
+    for (const line of table(
+      scenarios.map(({ name, what, recoverable }) => [name, recoverable ? 'recoverable' : 'needs a human', what]),
+    ))
+      io.out(line);
+  return 0;
+}
+
+/** The flags of `lab serve` and `lab play`. */
+export interface LabFlags {
+  readonly port?: string;
+  readonly temperament?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * `onward lab serve [NAME]` and `onward lab play NAME`: a model server on loopback that plays a scenario (`healthy` when
+ * none is named), until Ctrl-C. Prints how to point an agent at it, then each request.
+ */
+export async function labServe(io: Io, name: string, flags: LabFlags): Promise<number> {
+  const scenario = findScenario(name);
+  const temperament = temperamentFrom(flags.temperament);
+  const script = scriptOf(scenario, temperament === undefined ? {} : { temperament });
+  const port = flags.port === undefined ? {} : { port: portFrom(flags.port) };
+  await using server = await startModelServer({ script, ...port });
+  if (flags.json === true) io.out(JSON.stringify({ url: server.url, scenario: scenario.name }));
+  else explain(io, server, scenario.what, scenario.expectation);
+  await follow(io, server, flags.json === true);
+  return 0;
+}
+
+function explain(io: Io, server: ModelServer, what: string, expectation: string): void {
+  const shell = (env: Readonly<Record<string, string>>): string =>
+    Object.entries(env)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(' ');
+  io.out(`model server at ${server.url}: ${what}`);
+  io.out(`what a good agent does: ${expectation}`);
+  io.out('\nClaude Code, in an empty folder:');
+  io.out(
+    `  HOME=$(mktemp -d) ${shell(claudeEnvironment(server.url))} onward run -- claude -p "Do the task of the lab." --allowedTools Bash`,
+  );
+  io.out('\nCodex: write this to config.toml in $HOME/.codex of an own HOME, then run the command:');
+  io.out(codexConfig(server.url).replaceAll(/^/gm, '  '));
+  io.out(
+    `  ${shell(codexEnvironment())} onward run -- codex exec -s workspace-write --skip-git-repo-check "Do the task of the lab."`,
+  );
+  io.out('\nCtrl-C ends it. Requests:');
+}
+
+async function follow(io: Io, server: ModelServer, json: boolean): Promise<void> {
+  const stop = new AbortController();
+  const end = (): void => stop.abort();
+  process.once('SIGINT', end).once('SIGTERM', end);
+  let shown = 0;
+  while (!stop.signal.aborted) {
+    // oxlint-disable-next-line no-await-in-loop -- one request after the other
+    await server.until((all) => all.length > shown && all[shown]?.state !== 'open', stop.signal).catch(() => undefined);
+    const request = server.requests[shown];
+    if (request === undefined || stop.signal.aborted) continue;
+    shown += 1;
+    const { index, agent, api, status, state, answer, refused } = request;
+    const fault = request.fault === null ? null : describeFault(request.fault);
+    if (json) io.out(JSON.stringify({ index, agent, api, status, state, answer, fault, refused }));
+    else
+      io.out(
+        `${index} ${api} ${agent}: ${fault ?? refused ?? answer ?? 'answered'} (${status ?? 'no status'}, ${state})`,
+      );
+  }
+  process.off('SIGINT', end).off('SIGTERM', end);
+}
+
+function temperamentFrom(text: string | undefined): Temperament | undefined {
+  if (text === undefined || text === 'naive' || text === 'reader' || text === 'checker') return text;
+  throw new OnwardError('cli/bad-temperament', `A model is naive, reader or checker; ${text} is none of these.`, {
+    place: '--temperament',
+  });
+}
+
+function portFrom(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new OnwardError('cli/bad-port', `A port is a number up to 65535; ${text} is none.`, { place: '--port' });
+}
