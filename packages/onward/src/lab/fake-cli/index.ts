@@ -12,7 +12,7 @@ export type {
   Refusal,
   SessionDamage,
   SignalName,
-  Step,
+  PlayStep,
   ToolStep,
   OutwardStep,
   TalkStep,
@@ -45,7 +45,7 @@ export {
   taskSteps,
   unknownSession,
   usageLimit,
-  type Task,
-  type Temperament,
+  type PlayTask,
+  type PlayTemperament,
 } from './plays.ts';
 export type { Invocation } from './record.ts';

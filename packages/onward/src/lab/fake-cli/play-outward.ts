@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { writeGarbage } from './garbage.ts';
-import type { Condition, GrandchildStep, OutwardStep, SignalName, Step, TranscriptStep, WaitFor } from './play.ts';
+import type { Condition, GrandchildStep, OutwardStep, SignalName, PlayStep, TranscriptStep, WaitFor } from './play.ts';
 import { PlayError } from './play-error.ts';
 import type { PlayState } from './record.ts';
 import { runQuietly, startGrandchild } from './shell.ts';
@@ -13,7 +13,7 @@ export interface Hands {
   readonly voice: () => Voice;
   /** Folder of the play, where relative transcripts start. */
   readonly folder: () => string;
-  readonly steps: (steps: readonly Step[]) => Promise<void>;
+  readonly steps: (steps: readonly PlayStep[]) => Promise<void>;
   /** Waits for the work, or throws `Ended` when the turn is ended from outside. */
   readonly unlessInterrupted: <T>(work: Promise<T>) => Promise<T>;
 }
@@ -56,7 +56,7 @@ export async function playOutward(step: OutwardStep, hands: Hands): Promise<void
   }
 }
 
-async function repeat(times: number, steps: readonly Step[], hands: Hands): Promise<void> {
+async function repeat(times: number, steps: readonly PlayStep[], hands: Hands): Promise<void> {
   for (let time = 0; time < times; time++) {
     // Lets signals and requests in now and then.
     if (time % 1000 === 999) await hands.unlessInterrupted(new Promise((turn) => setImmediate(turn)));

@@ -23,7 +23,7 @@ export interface Play {
 
 /** What one process does. */
 export interface Attempt {
-  readonly steps: readonly Step[];
+  readonly steps: readonly PlayStep[];
   /**
    * `auto` (default): the prompt is read and the opening lines are printed before the first step. `none`: the steps do it
    * themselves (`prompt`, `opening`), or nobody does.
@@ -65,7 +65,7 @@ export interface ToolStep {
    */
   readonly window?: 'ended' | 'open';
   /** Played while the tool runs. */
-  readonly during?: readonly Step[];
+  readonly during?: readonly PlayStep[];
   /** The call is skipped when the model can see this text: the temperament "reader". */
   readonly unlessSeen?: string;
 }
@@ -74,8 +74,8 @@ export interface ToolStep {
 export interface WhenStep {
   readonly do: 'when';
   readonly if: Condition;
-  readonly yes: readonly Step[];
-  readonly no?: readonly Step[];
+  readonly yes: readonly PlayStep[];
+  readonly no?: readonly PlayStep[];
 }
 
 /** Ends the turn with an error of the provider, in the words of this CLI. */
@@ -123,7 +123,7 @@ export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL' | 'SIGSEGV'
 export type WaitFor = 'stdin-eof' | 'interrupt' | 'next-prompt' | { readonly file: string };
 
 /** One thing that happens. */
-export type Step = TalkStep | OutwardStep;
+export type PlayStep = TalkStep | OutwardStep;
 
 /** A step of the conversation, said in the words of the CLI. */
 export type TalkStep =
@@ -173,4 +173,4 @@ export type OutwardStep =
   | { readonly do: 'run'; readonly command: string }
   | { readonly do: 'damage-session'; readonly how: SessionDamage }
   | WhenStep
-  | { readonly do: 'repeat'; readonly times: number; readonly steps: readonly Step[] };
+  | { readonly do: 'repeat'; readonly times: number; readonly steps: readonly PlayStep[] };

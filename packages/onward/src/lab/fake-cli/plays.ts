@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FailureName } from './failures.ts';
-import type { Attempt, Play, SignalName, Step, ToolStep } from './play.ts';
+import type { Attempt, Play, SignalName, PlayStep, ToolStep } from './play.ts';
 
 /** A task that the plays below do: one shell command with an effect, then an answer. */
-export interface Task {
+export interface PlayTask {
   /** The command of the tool call. It must print `evidence`, without holding it word for word. */
   readonly command: string;
   /** Text in the command's output by which a model knows that it was done. */
@@ -14,7 +14,7 @@ export interface Task {
 }
 
 /** A task whose effect is one line more in a file, relative to the working directory. */
-export function appendTask(file = 'effects.log'): Task {
+export function appendTask(file = 'effects.log'): PlayTask {
   return {
     command: `echo one >> '${file}'; printf 'EFFECT_%s\\n' "OK"`,
     evidence: 'EFFECT_OK',
@@ -23,14 +23,14 @@ export function appendTask(file = 'effects.log'): Task {
 }
 
 /** How the model behaves on a resume: repeats what it does not know to be done (`naive`), or never repeats what it was shown. */
-export type Temperament = 'naive' | 'reader' | 'checker';
+export type PlayTemperament = 'naive' | 'reader' | 'checker';
 
 /** The steps of a whole, healthy turn. */
-export function taskSteps(task: Task = appendTask(), temperament: Temperament = 'reader'): readonly Step[] {
+export function taskSteps(task: PlayTask = appendTask(), temperament: PlayTemperament = 'reader'): readonly PlayStep[] {
   return [{ do: 'request' }, ...toolSteps(task, temperament), { do: 'request' }, { do: 'answer', text: task.answer }];
 }
 
-function toolSteps(task: Task, temperament: Temperament): readonly Step[] {
+function toolSteps(task: PlayTask, temperament: PlayTemperament): readonly PlayStep[] {
   const tool: ToolStep = { do: 'tool', command: task.command };
   switch (temperament) {
     case 'naive':
@@ -55,16 +55,16 @@ function toolSteps(task: Task, temperament: Temperament): readonly Step[] {
   }
 }
 
-const attempt = (...steps: readonly Step[]): Attempt => ({ steps });
-const well = (task?: Task, temperament?: Temperament): Attempt => attempt(...taskSteps(task, temperament));
+const attempt = (...steps: readonly PlayStep[]): Attempt => ({ steps });
+const well = (task?: PlayTask, temperament?: PlayTemperament): Attempt => attempt(...taskSteps(task, temperament));
 
 /** Nothing goes wrong. */
-export function healthy(task?: Task): Play {
+export function healthy(task?: PlayTask): Play {
   return { attempts: [well(task)] };
 }
 
 /** The provider fails `times` times before anything was done (the CLI's own retries are in the stream), then all is well. */
-export function failsThenWell(failure: FailureName, times = 1, task?: Task): Play {
+export function failsThenWell(failure: FailureName, times = 1, task?: PlayTask): Play {
   const failing = attempt(
     { do: 'request' },
     { do: 'retry', attempt: 1, of: 3, with: failure },
@@ -74,12 +74,12 @@ export function failsThenWell(failure: FailureName, times = 1, task?: Task): Pla
 }
 
 /** Overload `times` times, then well. */
-export function overloadedThenWell(times = 1, task?: Task): Play {
+export function overloadedThenWell(times = 1, task?: PlayTask): Play {
   return failsThenWell('overloaded', times, task);
 }
 
 /** Overload after the tool has run and its result is saved; then well. */
-export function overloadedAfterTool(task: Task = appendTask()): Play {
+export function overloadedAfterTool(task: PlayTask = appendTask()): Play {
   const failing = attempt(
     { do: 'request' },
     { do: 'tool', command: task.command },
@@ -99,7 +99,7 @@ export function failsForEver(failure: FailureName = 'overloaded'): Play {
  * waits for the file `ready`, which the command makes once its effect is done; then the tool goes on for ten minutes, or until
  * somebody sweeps it.
  */
-export function killedInTool(task: Task, ready: string, temperament: Temperament = 'reader'): Play {
+export function killedInTool(task: PlayTask, ready: string, temperament: PlayTemperament = 'reader'): Play {
   const tool: ToolStep = {
     do: 'tool',
     command: `${task.command}; : > '${ready}'; exec sleep 600`,
@@ -115,7 +115,7 @@ export function killedInTool(task: Task, ready: string, temperament: Temperament
  * The process is killed after the tool has ended and its result was printed, but before the message ended: so the session
  * on disk knows nothing of the call.
  */
-export function killedInWindow(task: Task = appendTask(), temperament: Temperament = 'reader'): Play {
+export function killedInWindow(task: PlayTask = appendTask(), temperament: PlayTemperament = 'reader'): Play {
   const first = attempt(
     { do: 'request' },
     { do: 'tool', command: task.command, window: 'open' },
@@ -125,7 +125,7 @@ export function killedInWindow(task: Task = appendTask(), temperament: Temperame
 }
 
 /** Killed in the middle of its text, then well. */
-export function killedInText(task?: Task): Play {
+export function killedInText(task?: PlayTask): Play {
   return {
     attempts: [
       attempt({ do: 'request' }, { do: 'delta', text: 'I will' }, { do: 'kill', signal: 'SIGKILL' }),
@@ -135,7 +135,7 @@ export function killedInText(task?: Task): Play {
 }
 
 /** Falls silent in the middle of its text and never ends by itself; `ignore` makes it deaf to signals. Then well. */
-export function neverEnds(ignore: readonly ('SIGINT' | 'SIGTERM')[] = [], task?: Task): Play {
+export function neverEnds(ignore: readonly ('SIGINT' | 'SIGTERM')[] = [], task?: PlayTask): Play {
   const silent: Attempt = {
     steps: [...deaf(ignore), { do: 'request' }, { do: 'delta', text: 'I will' }, { do: 'hang' }],
     interrupt: ignore.length > 0 ? 'ignore' : 'as-real',
@@ -144,11 +144,11 @@ export function neverEnds(ignore: readonly ('SIGINT' | 'SIGTERM')[] = [], task?:
 }
 
 /** Before anything is printed, so that nobody can be faster. */
-const deaf = (signals: readonly SignalName[]): readonly Step[] =>
+const deaf = (signals: readonly SignalName[]): readonly PlayStep[] =>
   signals.length === 0 ? [] : [{ do: 'ignore-signals', signals }];
 
 /** The tool call is denied, and the CLI ends as if all were well. */
-export function deniedTools(task: Task = appendTask()): Play {
+export function deniedTools(task: PlayTask = appendTask()): Play {
   return {
     attempts: [
       attempt(
@@ -162,19 +162,22 @@ export function deniedTools(task: Task = appendTask()): Play {
 }
 
 /** Fails once; the resume does not know the session, although it was printed; after that well. */
-export function unknownSession(task?: Task): Play {
+export function unknownSession(task?: PlayTask): Play {
   const failing = attempt({ do: 'request' }, { do: 'fail', with: 'overloaded' });
   return { attempts: [failing, { steps: [], refuse: 'unknown-session' }, well(task)] };
 }
 
 /** Prints a good result and never exits; it lives until it is killed. */
-export function resultThenHang(ignore: readonly ('SIGINT' | 'SIGTERM')[] = ['SIGINT', 'SIGTERM'], task?: Task): Play {
+export function resultThenHang(
+  ignore: readonly ('SIGINT' | 'SIGTERM')[] = ['SIGINT', 'SIGTERM'],
+  task?: PlayTask,
+): Play {
   return { attempts: [attempt(...deaf(ignore), ...taskSteps(task), { do: 'hang' })] };
 }
 
 /** Ends well, but leaves a process in a session of its own that holds the standard output open. */
-export function grandchildHoldsStdout(pidFile: string, task?: Task): Play {
-  const grandchild: Step = { do: 'grandchild', ownSession: true, holdStdout: true, pidFile };
+export function grandchildHoldsStdout(pidFile: string, task?: PlayTask): Play {
+  const grandchild: PlayStep = { do: 'grandchild', ownSession: true, holdStdout: true, pidFile };
   return { attempts: [attempt({ do: 'request' }, grandchild, ...taskSteps(task))] };
 }
 
@@ -199,8 +202,8 @@ export function limitWordsInOutput(): Play {
 }
 
 /** The CLI meets a limit, says that it tries again by itself, and it works: nobody must interfere. */
-export function innerRetryHeals(times = 3, task?: Task): Play {
-  const retries = Array.from({ length: times }, (_, index): Step => ({
+export function innerRetryHeals(times = 3, task?: PlayTask): Play {
+  const retries = Array.from({ length: times }, (_, index): PlayStep => ({
     do: 'retry',
     attempt: index + 1,
     of: 5,
@@ -215,17 +218,17 @@ export function authFailure(): Play {
 }
 
 /** Prints its first line and dies before anything is saved; then well. */
-export function initThenDies(task?: Task): Play {
+export function initThenDies(task?: PlayTask): Play {
   return { attempts: [attempt({ do: 'kill', signal: 'SIGKILL' }), well(task)] };
 }
 
 /** Dies before it prints anything; then well. */
-export function diesAtOnce(task?: Task): Play {
+export function diesAtOnce(task?: PlayTask): Play {
   return { attempts: [{ steps: [{ do: 'kill', signal: 'SIGKILL' }], opening: 'none' }, well(task)] };
 }
 
 /** A usage limit that resets at `resetsAt` (epoch seconds), met after the tool has run; then well. */
-export function usageLimit(resetsAt: number, task: Task = appendTask()): Play {
+export function usageLimit(resetsAt: number, task: PlayTask = appendTask()): Play {
   const limited = attempt(
     { do: 'request' },
     { do: 'tool', command: task.command },
@@ -236,9 +239,9 @@ export function usageLimit(resetsAt: number, task: Task = appendTask()): Play {
 }
 
 /** Bad lines of every kind among the good ones, and a true ending. */
-export function garbageInBetween(hugeBytes = 1_000_000, task?: Task): Play {
+export function garbageInBetween(hugeBytes = 1_000_000, task?: PlayTask): Play {
   const kinds = ['not-json', 'bad-utf8', 'wrong-shape', 'blank-lines'] as const;
-  const junk = kinds.map((kind): Step => ({ do: 'garbage', kind }));
+  const junk = kinds.map((kind): PlayStep => ({ do: 'garbage', kind }));
   return {
     attempts: [
       attempt({ do: 'request' }, ...junk, { do: 'garbage', kind: 'huge-line', bytes: hugeBytes }, ...taskSteps(task)),
@@ -269,14 +272,14 @@ interface RecordedResult extends RecordedEnd {
 }
 
 function recordedAttempt(file: string, end: RecordedEnd, session: 'verbatim' | 'rewrite'): Attempt {
-  const last: Step =
+  const last: PlayStep =
     end.timedOut || end.sig === 'SIGTERM'
       ? { do: 'hang' }
       : end.sig === 'SIGKILL'
         ? { do: 'kill', signal: 'SIGKILL' }
         : { do: 'exit', code: end.exit ?? 1 };
   const errors = join(file, '..', 'stderr.txt');
-  const stderr: readonly Step[] =
+  const stderr: readonly PlayStep[] =
     file.endsWith('/stdout.jsonl') && existsSync(errors) ? [{ do: 'stderr', text: readFileSync(errors, 'utf8') }] : [];
   return {
     opening: 'none',

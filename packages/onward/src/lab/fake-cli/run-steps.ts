@@ -1,4 +1,4 @@
-import type { Step, TalkStep, ToolStep } from './play.ts';
+import type { PlayStep, TalkStep, ToolStep } from './play.ts';
 import { playOutward } from './play-outward.ts';
 import { startTool } from './shell.ts';
 import { Ended, type Ending, type Interruption, type Stage, type ToolCall, type Voice } from './voice.ts';
@@ -18,7 +18,7 @@ const talk: { readonly [kind in TalkStep['do']]: true } = {
   answer: true,
   result: true,
 };
-const isTalk = (step: Step): step is TalkStep => Object.hasOwn(talk, step.do);
+const isTalk = (step: PlayStep): step is TalkStep => Object.hasOwn(talk, step.do);
 
 /** Plays the steps of one attempt. */
 export class StepRunner {
@@ -37,7 +37,7 @@ export class StepRunner {
   }
 
   /** Plays them to the end, an exit step or an interruption. */
-  async run(steps: readonly Step[]): Promise<Ending> {
+  async run(steps: readonly PlayStep[]): Promise<Ending> {
     try {
       await this.#all(steps);
       return { kind: 'played', exit: this.#exit };
@@ -47,7 +47,7 @@ export class StepRunner {
     }
   }
 
-  async #all(steps: readonly Step[]): Promise<void> {
+  async #all(steps: readonly PlayStep[]): Promise<void> {
     for (const step of steps) {
       this.#checkInterruption();
       await (isTalk(step) ? this.#talk(step) : playOutward(step, this.#hands));
@@ -58,7 +58,7 @@ export class StepRunner {
     stage: (): Stage => this.#stage,
     voice: (): Voice => this.#voice,
     folder: (): string => this.#folder,
-    steps: (steps: readonly Step[]): Promise<void> => this.#all(steps),
+    steps: (steps: readonly PlayStep[]): Promise<void> => this.#all(steps),
     unlessInterrupted: <T>(work: Promise<T>): Promise<T> => this.#unlessInterrupted(work),
   };
 

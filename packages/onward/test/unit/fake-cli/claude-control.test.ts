@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { existsSync, readFileSync } from 'node:fs';
-import type { Attempt, Play, Step } from '../../../src/lab/fake-cli/index.ts';
+import type { Attempt, Play, PlayStep } from '../../../src/lab/fake-cli/index.ts';
 import { Bench, isAlive, streaming, until, userMessage, type Line, type Running } from './run-fake.ts';
 
 const id = '11111111-2222-4333-8444-555555555555';
@@ -17,7 +17,7 @@ const hooks = {
   },
 };
 const interrupt = { type: 'control_request', request_id: 'stop', request: { subtype: 'interrupt' } };
-const playOf = (...steps: readonly Step[]): Play => ({ attempts: [{ steps }] });
+const playOf = (...steps: readonly PlayStep[]): Play => ({ attempts: [{ steps }] });
 const oneTool = playOf(
   { do: 'tool', command: 'echo one >> effects.log; echo did it', id: 'call-1' },
   { do: 'answer', text: 'done' },
@@ -143,7 +143,7 @@ describe('the permission question', () => {
 });
 
 describe('an interrupt', () => {
-  const slow: Step = {
+  const slow: PlayStep = {
     do: 'tool',
     command: 'echo $$ > pid; echo one >> effects.log; exec sleep 600',
     id: 'call-1',

@@ -9,12 +9,12 @@ import {
   resultThenHang,
   type Attempt,
   type Play,
-  type Step,
+  type PlayStep,
 } from '../../../src/lab/fake-cli/index.ts';
 import { Bench, headless, isAlive, until, type Running } from './run-fake.ts';
 
 const args = [...headless, 'go'];
-const attempts = (...steps: readonly Step[]): Play => ({ attempts: [{ steps } satisfies Attempt] });
+const attempts = (...steps: readonly PlayStep[]): Play => ({ attempts: [{ steps } satisfies Attempt] });
 
 let bench: Bench;
 beforeEach(() => {

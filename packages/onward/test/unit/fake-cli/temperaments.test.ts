@@ -8,7 +8,7 @@ import {
   limitWordsInOutput,
   overloadedAfterTool,
   unknownSession,
-  type Temperament,
+  type PlayTemperament,
 } from '../../../src/lab/fake-cli/index.ts';
 import { Bench, headless, isAlive } from './run-fake.ts';
 
@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => bench.clear());
 
 describe('after a kill in a tool', () => {
-  it.each<[Temperament, string, number]>([
+  it.each<[PlayTemperament, string, number]>([
     ['naive', 'go on', 2],
     ['naive', `go on; it printed ${task.evidence}`, 2],
     ['reader', 'go on', 2],

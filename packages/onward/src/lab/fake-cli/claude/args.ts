@@ -21,7 +21,7 @@ export type ParsedArgs<T> = { readonly ok: true; readonly args: T } | { readonly
 const withValue = new Set(
   (
     'agent agents append-system-prompt append-system-prompt-file debug-file effort fallback-model input-format json-schema ' +
-    'max-budget-usd max-turns model name output-format permission-mode permission-prompt-tool permission-prompts ' +
+    'max-budget-usd max-thinking-tokens max-turns model name output-format permission-mode permission-prompt-tool permission-prompts ' +
     'plugin-dir session-id setting-sources settings system-prompt system-prompt-file'
   ).split(' '),
 );
@@ -79,9 +79,9 @@ function option(
 ): { readonly name: string; readonly values: string[]; readonly used: number } | undefined {
   const long = word.startsWith('--');
   const [given, inline] = long ? splitOnce(word.slice(2)) : [short[word.slice(1)] ?? ''];
-  if (inline !== undefined) return { name: given, values: [inline], used: 0 };
   const next = argv[index + 1];
-  if (plain.has(given)) return { name: given, values: [], used: 0 };
+  if (plain.has(given)) return inline === undefined ? { name: given, values: [], used: 0 } : undefined;
+  if (inline !== undefined) return takesValue(given) ? { name: given, values: [inline], used: 0 } : undefined;
   if (withValue.has(given)) return next === undefined ? undefined : { name: given, values: [next], used: 1 };
   if (withOptionalValue.has(given)) {
     return next === undefined || next.startsWith('-')
@@ -94,6 +94,9 @@ function option(
   const values = end === -1 ? rest : rest.slice(0, end);
   return { name: given, values: [...values], used: values.length };
 }
+
+const takesValue = (name: string): boolean =>
+  withValue.has(name) || withValues.has(name) || withOptionalValue.has(name);
 
 function splitOnce(word: string): [string, string?] {
   const at = word.indexOf('=');

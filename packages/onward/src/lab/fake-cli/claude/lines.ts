@@ -134,12 +134,6 @@ export function retryLine(session: string, attempt: number, of: number, failure:
   };
 }
 
-/** A piece of text as it streams. */
-export function deltaLine(session: string, text: string): Line {
-  const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } };
-  return { type: 'stream_event', event, session_id: session, parent_tool_use_id: null, uuid: randomUUID() };
-}
-
 /** What the closing line sums up. */
 export interface Totals {
   /** Model messages that were complete; only these are charged. */

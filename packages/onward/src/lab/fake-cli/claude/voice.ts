@@ -15,8 +15,6 @@ import type { ClaudeArgs } from './args.ts';
 import { Control } from './control.ts';
 import { notGranted, ToolGate } from './gate.ts';
 import {
-  assistantLine,
-  deltaLine,
   initLine,
   interruptedFields,
   rejectedText,
@@ -28,6 +26,7 @@ import {
   type Line,
   type Totals,
 } from './lines.ts';
+import { Messages } from './messages.ts';
 import type { Block, SessionFile } from './session-file.ts';
 
 /** What one process of Claude Code works with. */
@@ -46,21 +45,17 @@ export class ClaudeVoice implements Voice {
   readonly #file: SessionFile;
   readonly #control: Control | undefined;
   readonly #gate: ToolGate;
+  readonly #messages: Messages;
   readonly #prompts: string[] = [];
   #promptArrived: () => void = () => {};
   #prompt: Promise<string> | undefined;
   #promptText = '';
   #promptSaved = false;
-  #messageId = '';
-  #halfText = '';
   #requests = 0;
-  #completed = 0;
   #turns = 1;
   #running = false;
   #resultText = '';
   readonly #denials: Line[] = [];
-  /** Said, but not yet on disk: the message is still open. */
-  #unsaved: { readonly role: 'user' | 'assistant'; readonly content: readonly Block[] }[] = [];
   readonly #held: Line[] = [];
 
   constructor(stage: Stage, { args, file, session, opening }: ClaudeSession) {
@@ -71,6 +66,8 @@ export class ClaudeVoice implements Voice {
     this.#control = args.inputFormat === 'stream-json' ? this.#listen(opening) : undefined;
     const setting = { session, file: file.path, asFlags: stage.asFlags };
     this.#gate = new ToolGate(args, setting, this.#control);
+    const say = (line: Line): void => this.#say(line);
+    this.#messages = new Messages({ session, model: args.model, partial: args.partial, file, say });
   }
 
   #listen(opening: Opening): Control {
@@ -143,17 +140,13 @@ export class ClaudeVoice implements Voice {
   }
 
   visible(): string {
-    const unsaved = this.#unsaved.flatMap(({ content }) => content);
-    const said = unsaved.map((block) =>
-      block.type === 'text' ? block.text : block.type === 'tool_result' ? block.content : '',
-    );
-    return [this.#file.visible(), ...said, this.#promptText].join('\n');
+    return [this.#file.visible(), this.#messages.unsavedText(), this.#promptText].join('\n');
   }
 
   request(): void {
     this.endMessage();
     this.#savePrompt();
-    this.#messageId = `msg_fake_${process.pid}_${++this.#requests}`;
+    this.#messages.request(`msg_fake_${process.pid}_${++this.#requests}`);
     this.#stage.state.add({ event: 'request' });
   }
 
@@ -170,27 +163,24 @@ export class ClaudeVoice implements Voice {
   }
 
   text(text: string): void {
-    this.#block({ type: 'text', text });
-    this.#halfText = '';
+    this.#inMessage();
+    this.#messages.block({ type: 'text', text });
     this.#resultText = text;
   }
 
   delta(text: string): void {
     this.#inMessage();
-    this.#halfText += text;
-    if (this.#args.partial) this.#say(deltaLine(this.session, text));
+    this.#messages.delta(text);
   }
 
   endMessage(): void {
-    if (this.#unsaved.some(({ role }) => role === 'assistant')) this.#completed++;
-    for (const { role, content } of this.#unsaved.splice(0)) this.#file.save(role, content);
-    this.#messageId = '';
-    this.#halfText = '';
+    this.#messages.end();
   }
 
   async toolCalled(call: ToolCall): Promise<Permission> {
     const input = { command: call.command, description: 'Run a command' };
-    this.#block({ type: 'tool_use', id: call.id, name: call.name, input });
+    this.#inMessage();
+    this.#messages.block({ type: 'tool_use', id: call.id, name: call.name, input });
     if (call.window === 'ended') this.endMessage();
     return await this.#gate.before(call, input);
   }
@@ -202,13 +192,13 @@ export class ClaudeVoice implements Voice {
     const content = [failed ? `Exit code ${outcome.code}` : '', stdout.trimEnd(), stderr.trimEnd()]
       .filter((part) => part !== '')
       .join('\n');
-    this.#toolResult(call, { type: 'tool_result', tool_use_id: call.id, content, is_error: failed }, outcome);
+    const result = failed ? `Error: ${content}` : outcome;
+    this.#toolResult({ type: 'tool_result', tool_use_id: call.id, content, is_error: failed }, result);
   }
 
   async toolRefused(call: ToolCall, message: string): Promise<void> {
     this.#denials.push({ tool_name: call.name, tool_use_id: call.id, tool_input: { command: call.command } });
     this.#toolResult(
-      call,
       { type: 'tool_result', tool_use_id: call.id, content: message, is_error: true },
       `Error: ${message}`,
     );
@@ -221,15 +211,16 @@ export class ClaudeVoice implements Voice {
       command,
       window: 'ended',
     };
-    this.#block({ type: 'tool_use', id: call.id, name, input: { command } });
+    this.#inMessage();
+    this.#messages.block({ type: 'tool_use', id: call.id, name, input: { command } });
+    this.endMessage();
     await this.toolRefused(call, notGranted(name));
   }
 
-  #toolResult(call: ToolCall, block: Block, outcome: ToolOutcome | string): void {
+  #toolResult(block: Block, outcome: ToolOutcome | string): void {
     this.#turns++;
     this.#say(toolResultLine(this.session, block, outcome));
-    if (call.window === 'ended' && this.#unsaved.length === 0) this.#file.save('user', [block]);
-    else this.#unsaved.push({ role: 'user', content: [block] });
+    this.#messages.user(block);
   }
 
   retry(attempt: number, of: number, failure: FailureName): void {
@@ -243,7 +234,7 @@ export class ClaudeVoice implements Voice {
   fail(step: FailStep): void {
     const failure = claudeFailures[step.with];
     if (this.#requests === 0) this.request();
-    this.endMessage();
+    this.#messages.abandon();
     if (step.resetsAt !== undefined) this.#say(this.#limitLine(step.resetsAt));
     this.#file.save('assistant', [{ type: 'text', text: failure.text }], {
       isApiErrorMessage: true,
@@ -270,25 +261,32 @@ export class ClaudeVoice implements Voice {
     this.#inMessage();
     if (text !== '') this.text(text);
     this.#resultText = text;
+    this.endMessage();
     this.result({});
   }
 
+  /** A message that is still open never ends. */
   result(fields: Line): void {
-    this.endMessage();
+    this.#messages.abandon();
     this.#running = false;
     this.#say(resultLine(this.session, this.#totals(), { result: this.#resultText, ...fields }));
     if (this.#requests > 0) this.#file.note({ type: 'last-prompt', lastPrompt: this.#promptText });
   }
 
   #totals(): Totals {
-    return { completed: this.#completed, turns: this.#turns, model: this.#args.model, denials: [...this.#denials] };
+    return {
+      completed: this.#messages.completed,
+      turns: this.#turns,
+      model: this.#args.model,
+      denials: [...this.#denials],
+    };
   }
 
   interrupted(why: Interruption, open: ToolCall | undefined): number {
-    if (this.#halfText !== '') this.#block({ type: 'text', text: this.#halfText });
+    this.#messages.keepHalf();
     if (open !== undefined) {
       const block: Block = { type: 'tool_result', tool_use_id: open.id, content: rejectedText, is_error: true };
-      this.#toolResult(open, block, 'User rejected tool use');
+      this.#toolResult(block, 'User rejected tool use');
     }
     const note: Block = {
       type: 'text',
@@ -296,7 +294,7 @@ export class ClaudeVoice implements Voice {
     };
     this.#turns++;
     this.#say(userLine(this.session, [note]));
-    this.#unsaved.push({ role: 'user', content: [note] });
+    this.#messages.hold(note);
     this.#running = false;
     this.#say(resultLine(this.session, this.#totals(), interruptedFields(open !== undefined)));
     return why === 'SIGINT' && open === undefined ? 0 : 1;
@@ -304,7 +302,7 @@ export class ClaudeVoice implements Voice {
 
   async close(): Promise<void> {
     if (this.#control !== undefined) await this.#stage.input.untilEnd();
-    if (this.#requests > 0) this.endMessage();
+    if (this.#requests > 0) this.#messages.abandon();
     this.#flushOther();
   }
 
@@ -317,13 +315,7 @@ export class ClaudeVoice implements Voice {
   }
 
   #inMessage(): void {
-    if (this.#messageId === '') this.request();
-  }
-
-  #block(block: Block): void {
-    this.#inMessage();
-    this.#say(assistantLine(this.session, this.#messageId, this.#args.model, block));
-    this.#unsaved.push({ role: 'assistant', content: [block] });
+    if (!this.#messages.open) this.request();
   }
 
   #say(line: Line): void {
