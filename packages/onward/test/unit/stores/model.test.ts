@@ -4,7 +4,7 @@ import type { Append, Holder, Journal, Lease } from '../../../src/kernel/journal
 import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
 import { openSqliteJournal } from '../../../src/stores/sqlite/index.ts';
 import { random } from '../../fixtures/journal-clock.ts';
-import { sqliteHarness } from '../../fixtures/sqlite-harness.ts';
+import { quickHarness } from '../../fixtures/sqlite-harness.ts';
 
 const STREAMS = ['run:a', 'run:b', 'inbox:a'] as const;
 const HOLDERS = ['h1', 'h2'] as const;
@@ -246,7 +246,7 @@ describe('any sequence of steps does what the contract says', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const model = new Model();
-        const harness = sqliteHarness();
+        const harness = quickHarness();
         const clock = { ...harness.clock, now: () => model.now };
         const open = (): Promise<Journal> => openSqliteJournal({ path: harness.path, clock, random });
         const [one, two] = [await open(), await open()];
@@ -254,7 +254,7 @@ describe('any sequence of steps does what the contract says', () => {
         await Promise.all([one.close(), two.close()]);
         harness.remove();
       }),
-      { numRuns: 40 },
+      { numRuns: 100 },
     );
   });
 });
@@ -269,7 +269,7 @@ describe('any interleaving of appenders that do not wait for each other', () => 
     async (store) => {
       await fc.assert(
         fc.asyncProperty(plans, async (writers) => {
-          const harness = sqliteHarness();
+          const harness = quickHarness();
           const journal = store === 'memory' ? createMemoryJournal({ clock: harness.clock }) : await harness.open();
           const accepted = await Promise.all(writers.map((plan, writer) => write(journal, writer, plan)));
           for (const name of STREAMS) {

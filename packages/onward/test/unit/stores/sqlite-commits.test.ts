@@ -3,7 +3,7 @@ import type { Journal } from '../../../src/kernel/journal.ts';
 import type { Commit } from '../../../src/stores/commit.ts';
 import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
 import { openSqliteJournal } from '../../../src/stores/sqlite/index.ts';
-import { sqliteHarness, type SqliteHarness } from '../../fixtures/sqlite-harness.ts';
+import { quickHarness, type SqliteHarness } from '../../fixtures/sqlite-harness.ts';
 
 const holder = { id: 'h', host: 'x', pid: 1, startedAt: 's' };
 const event = { type: 'thing.happened', v: 1, data: 1 };
@@ -13,7 +13,7 @@ let harness: SqliteHarness;
 let journal: Journal;
 let commits: Commit[];
 beforeEach(async () => {
-  harness = sqliteHarness();
+  harness = quickHarness();
   commits = [];
   journal = await openSqliteJournal(
     harness.options({ onCommit: (moment, commit) => void (moment === 'after' && commits.push(commit)) }),

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { journalContract, skipReason } from '../../../src/testing/index.ts';
-import { sqliteHarness } from '../../fixtures/sqlite-harness.ts';
+import { quickHarness } from '../../fixtures/sqlite-harness.ts';
 
 describe('the journal contract on sqlite', () => {
   it.for(journalContract.map((one) => [one.name, one] as const))('%s', async ([, one], context) => {
-    const harness = sqliteHarness();
+    const harness = quickHarness();
     const reason = skipReason(one, harness.capabilities);
     if (reason !== undefined) context.skip(reason);
     try {

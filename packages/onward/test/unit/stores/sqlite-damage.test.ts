@@ -25,6 +25,7 @@ beforeEach(async () => {
     await journal.append([{ stream: 'run:a', expected: 'any', epoch, events: [{ ...event, ...more }], due: 77 }]);
   }
   raw = new DatabaseSync(path);
+  raw.exec('pragma synchronous = off');
 });
 afterEach(async () => {
   raw.close();
