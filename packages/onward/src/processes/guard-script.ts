@@ -1,10 +1,10 @@
 /**
- * The guard, for any POSIX `sh`: $1 is the marker, $2 how processes are found (`proc` or `ps`), fd 3 the pipe from Onward.
+ * The guard, for any POSIX `sh`: $1 is the marker, $2 how processes are found (`proc`, `plain` or `ps`), fd 3 the pipe from Onward.
  * Lines on it: `agent PID` names the leader of the agent's group, `done` ends the guard. End of file without `done` means
  * that Onward is dead: then everything that carries the marker is killed, until ten looks in a row found nothing (a
  * process shows no environment for a moment while it executes a new program: on a busy machine that may last).
  *
- * One `grep` reads all environments, since a process per process would take seconds; where it lacks -z (BusyBox) the few
+ * One `grep` reads all environments, since a process per process would take seconds; where it lacks -z (BusyBox; `plain`) the few
  * hits are looked at again, so that a marker never matches one it is a prefix of.
  */
 export const guardScript: string = String.raw`
@@ -18,7 +18,7 @@ while IFS= read -r line <&3; do
 done
 entry=ONWARD_ATTEMPT=$marker
 exact=
-if printf 'a\0b\0' | grep -qzxF b 2>/dev/null; then exact=z; fi
+if [ "$method" = proc ] && printf 'a\0b\0' | grep -qzxF b 2>/dev/null; then exact=z; fi
 by_proc() {
   if [ $exact ]; then
     grep -lzxF -e "$entry" /proc/[0-9]*/environ 2>/dev/null
@@ -42,7 +42,7 @@ by_ps() {
 empty=0 rounds=0
 while [ $empty -lt 10 ] && [ $rounds -lt 400 ]; do
   rounds=$((rounds + 1)) pids=
-  if [ "$method" = proc ]; then
+  if [ "$method" != ps ]; then
     for file in $(by_proc); do
       pid=\${file#/proc/}
       pids="$pids \${pid%/environ}"

@@ -26,7 +26,7 @@ export type GuardStartResult =
 /** What to guard; `method` is chosen by the platform unless a test chooses. */
 export interface GuardStart {
   readonly marker: string;
-  readonly method?: 'proc' | 'ps';
+  readonly method?: 'proc' | 'plain' | 'ps';
 }
 
 /**

@@ -44,12 +44,23 @@ const EXECUTING_MS = 2_000;
  * Ends every process of an attempt with SIGKILL, until two looks in a row find none: one that is just forking is in no
  * list. A look at a process that is just executing a new program, and shows no environment meanwhile, does not count.
  */
-export async function sweep(options: SweepOptions): Promise<SweepResult> {
+export function sweep(options: SweepOptions): Promise<SweepResult> {
+  return sweepBy(look, options);
+}
+
+/** What one look at all processes found: those of the attempt, and whether some could not be told yet. */
+interface Look {
+  readonly ours: readonly SweptProcess[];
+  readonly executing: boolean;
+}
+
+/** @internal */
+export async function sweepBy(see: (subject: SweepSubject) => Look, options: SweepOptions): Promise<SweepResult> {
   const { clock, boundMs = 10_000, signal } = options;
   const killed = new Map<string, SweptProcess>();
   const start = clock.monotonic();
   for (let empty = 0; ;) {
-    const { ours, executing } = look({ ...options, seen: [...(options.seen ?? []), ...killed.values()] });
+    const { ours, executing } = see({ ...options, seen: [...(options.seen ?? []), ...killed.values()] });
     const passed = clock.monotonic() - start;
     const isHurried = passed >= boundMs || signal?.aborted === true;
     if (ours.length > 0) empty = 0;
@@ -82,7 +93,7 @@ export function findProcesses(subject: SweepSubject): readonly SweptProcess[] {
   return look(subject).ours;
 }
 
-function look(subject: SweepSubject): { readonly ours: readonly SweptProcess[]; readonly executing: boolean } {
+function look(subject: SweepSubject): Look {
   requirePosix('Looking for processes');
   requireMarker(subject.marker);
   const rows = listProcesses().filter((row) => row.pid !== process.pid);

@@ -122,6 +122,14 @@ describe('a host that was killed with -9', () => {
     expect(await killHost(host)).toMatchObject({ left: 0 });
   });
 
+  test('where grep knows no -z the same processes are ended, and none whose marker only begins alike', async () => {
+    const host = await startHost(toolTree, 'blind', 'plain');
+    await until('the tree is there', () => countMarked(host.marker) >= 7);
+    const alike = startForeign('sleep', ['300'], { ONWARD_ATTEMPT: `${host.marker}1`, PATH: '/usr/bin:/bin' });
+    expect(await killHost(host)).toMatchObject({ left: 0 });
+    expect(alike.signalCode).toBeNull();
+  });
+
   test('400 processes of others, and an attempt whose marker only begins alike, are left alone and cost little', async () => {
     const foreign = Array.from({ length: 400 }, () => startForeign('sleep', ['300']));
     const host = await startHost(toolTree);

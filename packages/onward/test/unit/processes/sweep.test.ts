@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { findProcesses, identify, isAlive, ownIdentity, sweep, systemClock } from '../../../src/processes/index.ts';
+import {
+  findProcesses,
+  identify,
+  isAlive,
+  ownIdentity,
+  type ProcessIdentity,
+  sweep,
+  systemClock,
+} from '../../../src/processes/index.ts';
+import { sweepBy } from '../../../src/processes/sweep.ts';
 import { readProcess } from '../../../src/processes/process-table.ts';
 import { countMarked, makeMarker, plainEnv, readText, startForeign, startShell, until } from './support.ts';
 
@@ -12,6 +21,18 @@ function runs(marker: string, name: string): number {
 
 async function pidFrom(path: string): Promise<number> {
   return until('a pid was printed', async () => Number((await readText(path)).trim()) || undefined);
+}
+
+/** Looks that find these things, one after the other, then nothing; time passes only by waiting. */
+function scripted(looks: readonly { ours?: readonly ProcessIdentity[]; executing?: boolean }[]) {
+  let now = 0;
+  let at = 0;
+  const fake = { now: () => now, monotonic: () => now, sleep: async (ms: number) => void (now += ms) };
+  const see = () => {
+    const { ours = [], executing = false } = looks[at++] ?? {};
+    return { ours: ours.map((found) => ({ ...found, name: 'sleep' })), executing };
+  };
+  return { see, fake, looked: () => at };
 }
 
 describe('a sweep', () => {
@@ -135,6 +156,27 @@ describe('a sweep', () => {
       process.kill = kill;
     }
     expect(isAlive(agent.identity)).toBe(true);
+  });
+
+  test('one look that finds nothing is not enough: what was just forking is found by the next', async () => {
+    const marker = makeMarker();
+    const agent = await startShell('exec sleep 100', { marker });
+    const { see, fake, looked } = scripted([{}, { ours: [agent.identity] }]);
+    expect(await sweepBy(see, { marker, clock: fake })).toMatchObject({ gone: true, killed: [agent.identity] });
+    expect(looked()).toBe(4);
+    expect(await agent.exited).toMatchObject({ signal: 'SIGKILL' });
+  });
+
+  test('a look at a process that is executing a new program does not count, but not for ever', async () => {
+    const marker = makeMarker();
+    const agent = await startShell('exec sleep 100', { marker });
+    const executing = Array.from({ length: 50 }, () => ({ executing: true }));
+    const { see, fake } = scripted([...executing, { ours: [agent.identity] }]);
+    expect(await sweepBy(see, { marker, clock: fake })).toMatchObject({ gone: true, killed: [agent.identity] });
+    const endless = scripted(Array.from({ length: 10_000 }, () => ({ executing: true })));
+    expect(await sweepBy(endless.see, { marker, clock: endless.fake })).toEqual({ gone: true, killed: [] });
+    expect(endless.fake.monotonic()).toBeGreaterThanOrEqual(2_000);
+    expect(endless.fake.monotonic()).toBeLessThan(3_000);
   });
 
   test('R119 the strays of a host that is gone are found by marker, and by pid with start', async () => {
