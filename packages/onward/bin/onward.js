@@ -4,7 +4,9 @@ var parts = process.versions.node.split('.');
 var major = Number(parts[0]);
 var minor = Number(parts[1]);
 if (major < 22 || (major === 22 && minor < 13)) {
-  console.error('onward needs Node 22.13 or newer; this is ' + process.version + '. Install a current Node and run it again.');
+  console.error(
+    'onward needs Node 22.13 or newer; this is ' + process.version + '. Install a current Node and run it again.',
+  );
   process.exit(2);
 }
 import('../dist/cli/main.js').then(
@@ -12,7 +14,9 @@ import('../dist/cli/main.js').then(
     return cli.main(process.argv.slice(2));
   },
   function (error) {
-    console.error('onward could not load its own files: ' + error.message + '. In a checkout, run "npm run build" first.');
+    console.error(
+      'onward could not load its own files: ' + error.message + '. In a checkout, run "npm run build" first.',
+    );
     process.exit(2);
   },
 );

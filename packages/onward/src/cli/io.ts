@@ -25,7 +25,7 @@ export function processIo(): Io {
     err: (text) => void process.stderr.write(`${redactor.text(text)}\n`),
     env: process.env,
     cwd: process.cwd(),
-    isTerminal: process.stderr.isTTY === true,
+    isTerminal: process.stderr.isTTY,
     color: (style, text) => styleText(style, text, { stream: process.stderr }),
   };
 }

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { OnwardError } from '../kernel/error.ts';
+import { systemClock } from '../processes/index.ts';
 import type { Io } from './io.ts';
 
 /** How long to wait for the first byte of a pipe that may never write; Claude Code waits as long. */
@@ -8,44 +9,27 @@ const mostBytes = 16 * 1024 * 1024;
 
 /**
  * Text piped into `onward run`, which the bare agent would have read as part of its prompt. `undefined` without a pipe or
- * file, or when nobody writes within 3 s (an inherited pipe of a job runner).
+ * file, or when nobody writes within 3 s (an inherited pipe of a job runner). Throws `cli/input-too-large`.
  */
 export async function readPipedInput(io: Io): Promise<string | undefined> {
-  const { stdin } = process;
-  if (stdin.isTTY === true || !hasInput()) return undefined;
-  const chunks: Buffer[] = [];
-  const text = await new Promise<string | undefined>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      io.err('onward: no input came through the pipe within 3 s; going on without it');
-      stop();
-      resolve(undefined);
-    }, firstByteMs);
-    let size = 0;
-    const take = (chunk: Buffer): void => {
-      clearTimeout(timer);
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > mostBytes)
-        reject(
-          new OnwardError(
-            'cli/input-too-large',
-            'More than 16 MiB came through the pipe; that is more than a prompt can hold.',
-            { next: ['Put it into a file and name the file in the prompt.'] },
-          ),
-        );
-    };
-    const end = (): void => {
-      clearTimeout(timer);
-      resolve(Buffer.concat(chunks).toString('utf8'));
-    };
-    const stop = (): void => {
-      stdin.off('data', take).off('end', end);
-      stdin.pause();
-      stdin.unref();
-    };
-    stdin.on('data', take).on('end', end).on('error', end);
-  });
-  return text === undefined || text === '' ? undefined : text;
+  if (!hasInput()) return undefined;
+  const chunks = process.stdin.iterator({ destroyOnReturn: true }) as AsyncIterableIterator<Buffer>;
+  const first = chunks.next();
+  const waiting = new AbortController();
+  const begun = await Promise.race([first, systemClock.sleep(firstByteMs, waiting.signal)]);
+  waiting.abort();
+  if (begun === undefined) {
+    io.err('onward: no input came through the pipe within 3 s; going on without it');
+    process.stdin.unref();
+    return undefined;
+  }
+  const parts: Buffer[] = begun.done === true ? [] : [begun.value];
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    if (parts.reduce((sum, part) => sum + part.length, 0) > mostBytes) throw tooLarge();
+  }
+  const text = Buffer.concat(parts).toString('utf8');
+  return text === '' ? undefined : text;
 }
 
 function hasInput(): boolean {
@@ -55,4 +39,14 @@ function hasInput(): boolean {
   } catch {
     return false;
   }
+}
+
+function tooLarge(): OnwardError {
+  return new OnwardError(
+    'cli/input-too-large',
+    'More than 16 MiB came through the pipe; that is more than a prompt can hold.',
+    {
+      next: ['Put it into a file and name the file in the prompt.'],
+    },
+  );
 }

@@ -16,10 +16,9 @@ const examples = `Examples:
 /** Parses the arguments and runs the command; gives the exit status. Throws `OnwardError` for what a command refuses. */
 export async function runProgram(io: Io, argv: readonly string[], version: string): Promise<number> {
   let status = 0;
-  const set = (promise: Promise<number>): Promise<void> =>
-    promise.then((code) => {
-      status = code;
-    });
+  const set = async (promise: Promise<number>): Promise<void> => {
+    status = await promise;
+  };
   const program = new Command('onward')
     .usage('[command] [options]')
     .description('Keeps agents going: writes down what failed, decides once whether going on is safe, and goes on.')

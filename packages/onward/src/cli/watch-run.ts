@@ -1,5 +1,5 @@
 import { systemClock } from '../processes/index.ts';
-import type { RunResult, RunStreamEvent, Supervision } from '../library/index.ts';
+import type { RunResult, Supervision } from '../library/index.ts';
 import { exitCodeOf } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { createProgress, type Verbosity } from './progress.ts';
@@ -17,7 +17,6 @@ type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
  * standard error. The first Ctrl-C ends it cleanly, the second at once. Gives the exit status.
  */
 export async function watchRun(io: Io, run: Supervision, options: WatchOptions): Promise<number> {
-  const redraw = (line: string): void => void process.stderr.write(`\r\u001B[2K${line}`);
   const progress = createProgress(io, systemClock, options.verbosity, redraw);
   const stopping = listenForStop(io, run, options.verbosity);
   try {
@@ -72,7 +71,6 @@ function showEnd(io: Io, result: RunResult, { json, verbosity }: WatchOptions): 
   io.err(`  look:   onward why ${result.run}`);
 }
 
-/** A run's events as they will be read by machines; kept here so that `tail` prints the same. */
-export function jsonLine(event: RunStreamEvent): string {
-  return JSON.stringify(event);
+function redraw(line: string): void {
+  process.stderr.write(`\r\u001B[2K${line}`);
 }

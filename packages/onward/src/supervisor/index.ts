@@ -24,14 +24,12 @@ export type {
   SpoolLine,
   Swept,
 } from './attempt-host.ts';
-export { continuationPrompt, defaultContinuation } from './continuation.ts';
 export { createCoordinator, runHeld, type Coordinator, type RunAdvance } from './coordinator.ts';
 export { type LiveEvent, placeOf, type SupervisorDeps } from './deps.ts';
 export { createProcessHost, type ProcessHostOptions } from './process-host.ts';
 export { launchPreview, quote, type LaunchPreview, type RunPreview } from './preview.ts';
 export {
   runEvent,
-  runEventTable,
   type AttemptMode,
   type Body,
   type PauseReason,
@@ -41,14 +39,6 @@ export {
   type RunOutcome,
 } from './run-events.ts';
 export { orThrow, resultOf, type RunResult } from './run-result.ts';
-export {
-  applyRunEvent,
-  type AttemptState,
-  type CallState,
-  foldRun,
-  type Phase,
-  type RunState,
-  type UsageState,
-} from './run-state.ts';
+export { type AttemptState, type CallState, foldRun, type Phase, type RunState, type UsageState } from './run-state.ts';
 export { toLiveEvent, toStreamEvent, type RunStreamEvent } from './run-stream.ts';
 export { readBody, runInbox, runStream } from './run-writer.ts';

@@ -39,10 +39,6 @@ export async function labServe(io: Io, name: string, flags: LabFlags): Promise<n
 }
 
 function explain(io: Io, server: ModelServer, what: string, expectation: string): void {
-  const shell = (env: Readonly<Record<string, string>>): string =>
-    Object.entries(env)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(' ');
   io.out(`model server at ${server.url}: ${what}`);
   io.out(`what a good agent does: ${expectation}`);
   io.out('\nClaude Code, in an empty folder:');
@@ -55,6 +51,12 @@ function explain(io: Io, server: ModelServer, what: string, expectation: string)
     `  ${shell(codexEnvironment())} onward run -- codex exec -s workspace-write --skip-git-repo-check "Do the task of the lab."`,
   );
   io.out('\nCtrl-C ends it. Requests:');
+}
+
+function shell(env: Readonly<Record<string, string>>): string {
+  return Object.entries(env)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
 }
 
 async function follow(io: Io, server: ModelServer, json: boolean): Promise<void> {
