@@ -13,6 +13,7 @@ import {
   settle,
   usedOf,
 } from '../../../src/kernel/budget.ts';
+import { findNonJson } from '../../../src/kernel/json.ts';
 
 const reserved = (budget: Budget, node: string, id: string, amounts: Amounts): Budget => {
   const result = reserve(budget, node, id, amounts);
@@ -142,6 +143,11 @@ describe('bad input', () => {
     budget = reserved(budget, 'constructor', '__proto__', { attempts: 1 });
     expect(reserve(budget, 'constructor', 'toString', { attempts: 1 }).ok).toBe(false);
     expect(JSON.parse(JSON.stringify(budget))).toEqual(budget);
+  });
+
+  it('a minus zero is a zero, since JSON has no other', () => {
+    const budget = reserved(tree({ usd: -0 }, { tokens: -0 }), 'left', 'a', { usd: -0 });
+    expect(findNonJson(budget)).toBeUndefined();
   });
 
   it('a branch added again keeps its limits', () => {
