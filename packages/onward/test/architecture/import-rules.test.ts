@@ -176,6 +176,17 @@ describe('the import rules', () => {
     expect(findViolations(sources, importRules)).toEqual([]);
   });
 
+  test('tell of a ring once, and not in a file that only leads to it', () => {
+    const sources = new Map([
+      ['kernel/a.ts', `import './b.ts';`],
+      ['kernel/b.ts', `import './c.ts';`],
+      ['kernel/c.ts', `import './b.ts';`],
+    ]);
+    expect(findViolations(sources, importRules)).toEqual([
+      expect.objectContaining({ rule: 'cycles', file: 'kernel/b.ts' }),
+    ]);
+  });
+
   test('do not take text and comments for imports', () => {
     const sources = new Map([['kernel/a.ts', `// import 'node:fs';\nexport const text = "import 'node:fs'";`]]);
     expect(findViolations(sources, importRules)).toEqual([]);
