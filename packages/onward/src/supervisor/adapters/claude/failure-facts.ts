@@ -9,11 +9,11 @@ export interface ApiError {
   readonly failure: Failure;
 }
 
-/** The error of an assistant line that the CLI itself wrote; `undefined` for what a model wrote. */
+/** The error of an assistant line which the CLI itself wrote; `undefined` when such a line is no error. */
 export function syntheticError(line: Shape): ApiError | undefined {
   const message = shapeAt(line, 'message');
   const category = textAt(line, 'error');
-  if (textAt(message, 'model') !== '<synthetic>' || category === undefined) return undefined;
+  if (category === undefined) return undefined;
   const text = shapesAt(message, 'content')
     .map((block) => textAt(block, 'text') ?? '')
     .join('\n');

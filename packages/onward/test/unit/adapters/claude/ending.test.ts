@@ -60,6 +60,11 @@ describe('a failed request', () => {
     expect(outcome(play(lines).ending)).toBe('transient');
   });
 
+  test('R109 is_error alone is enough, with no line that says why', () => {
+    const { ending } = play([say.init(), done, say.result({ is_error: true })]);
+    expect(outcome(ending)).toBe('unclassified');
+  });
+
   test('the message of a failure is the line of the CLI, word for word', () => {
     const text = 'Credit balance is too low — «übrig» 你好';
     const { ending } = play([say.init(), say.error('billing_error', text), say.failed(text, 400)]);
@@ -118,6 +123,20 @@ describe('an answer that is none', () => {
   test.each([null, 'tool_use'])('R113 without stream events the stop reason %s gives the cut away', (stop) => {
     const { ending } = play([say.init(), done, say.result({ stop_reason: stop })]);
     expect(ending).toMatchObject({ ok: false, failure: { type: 'cut_answer' } });
+  });
+
+  test('R113 an earlier message that ended well does not vouch for the last one', () => {
+    const lines = [
+      say.init(),
+      ...say.streamed('m1'),
+      say.text('First.', 'm1'),
+      ...say.ended(),
+      ...say.streamed('m2'),
+      say.text('All is', 'm2'),
+    ];
+    const { ending } = play([...lines, say.result({ result: 'All is', stop_reason: 'end_turn' })]);
+    expect(ending).toMatchObject({ ok: false, failure: { type: 'cut_answer' } });
+    expect(play([...lines, ...say.ended(), say.result({ result: 'All is' })]).ending.ok).toBe(true);
   });
 
   test('R113 no result at all is a crash, with or without text', () => {
@@ -257,9 +276,21 @@ describe('what the coordinator found', () => {
     expect(ending).toMatchObject({
       failure: { process: 'idle-timeout', cause: { status: 529, category: 'overloaded' } },
     });
-    expect(play([say.init(), say.retry(2, 529, 'overloaded'), done], { failure: idle }).ending).not.toHaveProperty(
-      'failure.cause',
-    );
+  });
+
+  test('what the CLI has got over is no cause any more', () => {
+    const stuck = [say.init(), say.retry(2, 529, 'overloaded')];
+    const broken = [say.init(), say.call('c1', 'Bash', {}), say.error('server_error', overloaded)];
+    for (const lines of [
+      [...stuck, done],
+      [...stuck, ...say.streamed('m1')],
+      [...broken, say.returned('c1', 'ok')],
+    ])
+      expect(play(lines, { failure: idle }).ending).toEqual({
+        ok: false,
+        failure: { ...idle, exit: { code: 0, signal: null } },
+      });
+    expect(play(broken, { failure: idle }).ending).toHaveProperty('failure.cause');
   });
 
   test('a failure that the CLI printed keeps it as its cause', () => {
@@ -279,6 +310,11 @@ describe('what the coordinator found', () => {
     const { ending } = play([], { stderr, exit: { code: 1, signal: null } });
     expect(outcome(ending)).toBe(expected);
     expect(ending).toMatchObject({ failure: { exit: { code: 1, signal: null } } });
+  });
+
+  test("once it began, standard error is anybody's", () => {
+    const stderr = 'Credit balance is too low';
+    expect(outcome(play([say.init()], { stderr, exit: { code: 1, signal: null } }).ending)).toBe('crash');
   });
 
   test('the rule that read a text is named with its version', () => {

@@ -36,7 +36,9 @@ describe('a usage limit', () => {
   test('does not colour a failure of another kind', () => {
     const info = { status: 'rejected', resetsAt: 1_796_000_000 };
     const lines = [say.init(), limit(info), say.error('server_error', overloaded), say.failed(overloaded, 529)];
-    expect(outcome(play(lines).ending)).toBe('transient');
+    const { ending } = play(lines);
+    expect(outcome(ending)).toBe('transient');
+    expect(ending).not.toHaveProperty('failure.resetsAt');
   });
 });
 

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { of, play, recorded, say } from './support.ts';
 
-const stream = (id: string) => [say.event({ type: 'message_start', message: { id, usage: { input_tokens: 10 } } })];
-const stop = [
-  say.event({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 7 } }),
-  say.event({ type: 'message_stop' }),
-];
-
 describe('the session', () => {
   test('is told once, however many turns announce it', () => {
     expect(of(play([say.init(), say.init()]), 'session')).toEqual([
@@ -89,6 +83,8 @@ describe('tool calls', () => {
     };
     const played = play([hook, say.returned('c1', 'Exit code 3\nno', true)]);
     expect(of(played, 'call-finished')).toMatchObject([{ callId: 'c1', ok: false, output: 'Exit code 3\nno' }]);
+    // Told by the stream first, the hook only wants its answer.
+    expect(play([say.returned('c1', 'x'), hook]).observations.at(-1)?.kind).toBe('reply');
     const interrupted = { ...hook, request: { ...hook.request, input: { ...hook.request.input, is_interrupt: true } } };
     expect(play([interrupted]).observations.map((seen) => seen.kind)).toEqual(['reply']);
   });
@@ -119,16 +115,17 @@ describe('questions of the CLI', () => {
 describe('text', () => {
   test('a block is a message when its message has ended, and a delta before', () => {
     const delta = say.event({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'All is ' } });
-    const open = play([...stream('m1'), delta, say.text('All is done.', 'm1')]);
+    const open = play([...say.streamed('m1'), delta, say.text('All is done.', 'm1')]);
     expect(of(open, 'delta')).toEqual([{ kind: 'delta', text: 'All is ' }]);
     expect(of(open, 'message')).toEqual([]);
-    const closed = play([...stream('m1'), delta, say.text('All is done.', 'm1'), ...stop]);
+    const closed = play([...say.streamed('m1'), delta, say.text('All is done.', 'm1'), ...say.ended()]);
     expect(of(closed, 'message')).toEqual([{ kind: 'message', id: 'm1/0', text: 'All is done.' }]);
   });
 
   test('a block whose message broke is kept once the CLI goes on with it', () => {
-    const lines = [...stream('m1'), say.text('First.', 'm1'), say.returned('c1', 'ok')];
-    expect(of(play(lines), 'message')).toEqual([{ kind: 'message', id: 'm1/0', text: 'First.' }]);
+    const broken = [...say.streamed('m1'), say.text('First.', 'm1')];
+    for (const next of [[say.returned('c1', 'ok')], say.streamed('m2'), [say.text('Second.', 'm2')]])
+      expect(of(play([...broken, ...next]), 'message')[0]).toEqual({ kind: 'message', id: 'm1/0', text: 'First.' });
   });
 
   test('ids of blocks are stable, so that a line read twice is known', () => {
@@ -138,7 +135,7 @@ describe('text', () => {
   });
 
   test('a cut message that the CLI repeated without streaming is delivered once', () => {
-    const lines = [...stream('m1'), say.text('again, whole', 'm2'), say.result({ result: 'again, whole' })];
+    const lines = [...say.streamed('m1'), say.text('again, whole', 'm2'), say.result({ result: 'again, whole' })];
     const played = play(lines);
     expect(of(played, 'message').map((message) => message.id)).toEqual(['m2/0']);
     expect(played.ending.ok).toBe(true);
@@ -159,9 +156,9 @@ describe('usage', () => {
   test('tokens are told as they come, and the result adds only what is missing', () => {
     const models = { m: { inputTokens: 8, cacheReadInputTokens: 4, outputTokens: 9, costUSD: 0.25 } };
     const played = play([
-      ...stream('m1'),
+      ...say.streamed('m1'),
       say.text('x', 'm1'),
-      ...stop,
+      ...say.ended(),
       say.result({ modelUsage: models, total_cost_usd: 0.25 }),
     ]);
     expect(of(played, 'usage')).toEqual([

@@ -44,6 +44,22 @@ describe('subagents', () => {
     expect(played.observations.at(-1)).toEqual({ kind: 'result' });
   });
 
+  test('an interrupt ends the attempt although a subagent still works', () => {
+    const task = {
+      type: 'system',
+      subtype: 'task_started',
+      task_id: 't1',
+      task_type: 'local_agent',
+      description: 'Look',
+    };
+    const aborted = say.result({
+      subtype: 'error_during_execution',
+      is_error: true,
+      terminal_reason: 'aborted_streaming',
+    });
+    expect(of(play([say.init(), task, aborted]), 'result')).toHaveLength(1);
+  });
+
   test('a shell in the background is not waited for', () => {
     const shell = {
       type: 'system',

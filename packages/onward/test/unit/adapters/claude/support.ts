@@ -107,6 +107,14 @@ export const say = {
     parent_tool_use_id: parent,
     session_id: session,
   }),
+  /** The beginning of a streamed message, and its end. */
+  streamed: (id: string): readonly Json[] => [
+    say.event({ type: 'message_start', message: { id, usage: { input_tokens: 10 } } }),
+  ],
+  ended: (): readonly Json[] => [
+    say.event({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 7 } }),
+    say.event({ type: 'message_stop' }),
+  ],
   result: (fields: { readonly [key: string]: Json } = {}): Json => ({
     type: 'result',
     subtype: 'success',
