@@ -57,18 +57,27 @@ function refused(stage: Stage, why: string, where: 'stdout' | 'stderr'): Beginni
   return { kind: 'refused', why, exit: 1 };
 }
 
+/** Said on both outputs; the closing line names the session that was asked for, and has no reason of its ending. */
 function unknownSession(stage: Stage, id: string, args: ClaudeArgs): Beginning {
   const why = `No conversation found with session ID: ${id}`;
-  const fields = {
-    subtype: 'error_during_execution',
-    is_error: true,
-    api_error_status: undefined,
-    num_turns: 0,
-    stop_reason: null,
-    errors: [why],
-  };
-  const line = resultLine(randomUUID(), { completed: 0, turns: 0, model: args.model, denials: [] }, fields);
+  const {
+    terminal_reason: _reason,
+    fast_mode_state: _mode,
+    api_error_status: _status,
+    ...line
+  } = resultLine(
+    id,
+    { completed: 0, turns: 0, model: args.model, denials: [] },
+    {
+      subtype: 'error_during_execution',
+      is_error: true,
+      duration_ms: 0,
+      duration_api_ms: 0,
+      stop_reason: null,
+      errors: [why],
+    },
+  );
   if (args.outputFormat === 'stream-json') stage.output.json(line);
-  else stage.output.error(`${why}\n`);
+  stage.output.error(`${why}\n`);
   return { kind: 'refused', why, exit: 1 };
 }
