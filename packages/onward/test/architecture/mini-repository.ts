@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join, relative, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { gates } from '../../../../tools/check/gates.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../../..');
@@ -11,11 +11,9 @@ const COPIED = [
   '.oxlintrc.json',
   '.oxfmtrc.json',
   'knip.json',
-  'package.json',
   'tsconfig.base.json',
   'tools/check',
   'tools/tsconfig.json',
-  'packages/onward/package.json',
   'packages/onward/tsconfig.json',
   'packages/onward/tsconfig.build.json',
   'packages/onward/tsconfig.kernel.json',
@@ -23,29 +21,38 @@ const COPIED = [
   'packages/onward/bin',
 ];
 
-/** A small program in which every gate holds. The package's doors come on top, whatever they are. */
-const PROGRAM: Readonly<Record<string, string>> = {
-  ...doors(),
-  'src/kernel/journal.ts': 'export const journal = 1;\n',
-  'src/lab/index.ts': 'export const lab = 1;\n',
-  'src/lab/fake-cli/main.ts': "console.log('fake');\n",
-  'src/cli/main.ts': "import 'commander';\nimport 'zod';\n\nexport const main = 1;\n",
-  'test/one.test.ts': "import 'fast-check';\nimport 'vitest';\n",
+/** Its own manifests, so that no change of the real ones hides or feigns a fault. */
+const WORKSPACE = {
+  name: 'mini',
+  private: true,
+  type: 'module',
+  workspaces: ['packages/onward'],
+  scripts: { check: 'node tools/check/main.ts', requirements: 'node tools/check/update-requirements.ts' },
+  devDependencies: Object.fromEntries(
+    ['@types/node', 'fast-check', 'oxlint-tsgolint', 'typescript', 'vite', 'vitest'].map((name) => [name, '*']),
+  ),
 };
 
-function doors(): Readonly<Record<string, string>> {
-  const { exports } = JSON.parse(readFileSync(join(ROOT, 'packages/onward/package.json'), 'utf8')) as {
-    exports: Readonly<Record<string, string | { readonly default: string }>>;
-  };
-  const files = Object.values(exports).flatMap((door) => (typeof door === 'string' ? [] : [door.default]));
-  return Object.fromEntries(
-    files.map((file) => {
-      const source = file.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
-      const kernel = relative(dirname(source), 'src/kernel/journal.ts').replace(/^(?!\.)/, './');
-      return [source, `export { journal } from '${kernel}';\n`];
-    }),
-  );
-}
+/** The manifest of the package in the small repository. */
+export const miniPackage: Readonly<Record<string, unknown>> & { readonly dependencies: object } = {
+  name: 'onward',
+  version: '1.0.0',
+  license: 'MIT',
+  type: 'module',
+  bin: { onward: 'bin/onward.js' },
+  files: ['bin', 'dist'],
+  exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' } },
+  dependencies: { commander: '*' },
+};
+
+/** A small program in which every gate holds. */
+const PROGRAM: Readonly<Record<string, string>> = {
+  'package.json': JSON.stringify(miniPackage),
+  'src/index.ts': "export { journal } from './kernel/journal.ts';\n",
+  'src/kernel/journal.ts': 'export const journal = 1;\n',
+  'src/cli/main.ts': "import 'commander';\n\nexport const main = 1;\n",
+  'test/one.test.ts': "import 'fast-check';\nimport 'vitest';\n",
+};
 
 /** What a gate said. */
 export interface GateResult {
@@ -71,6 +78,7 @@ export function createMiniRepository(): MiniRepository {
   };
   for (const path of COPIED) cpSync(join(ROOT, path), join(root, path), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  writeFileSync(join(root, 'package.json'), JSON.stringify(WORKSPACE));
   for (const [path, text] of Object.entries(PROGRAM)) write(path, text);
   // The copied files may be in the middle of a change, and some gates look at what was built.
   spawnSync('oxfmt', { cwd: root, env: environment() });
