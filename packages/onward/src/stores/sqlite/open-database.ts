@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { OnwardError } from '../../kernel/error.ts';
 import { type Patience, whileBusy } from './retry.ts';
 import { inspect, migrate } from './schema.ts';
-import { readOnlyError, toOnwardError } from './sqlite-error.ts';
+import { readOnlyError, toSchemaError } from './sqlite-error.ts';
 
 const OURS_ONLY = 0o600;
 
@@ -20,7 +20,7 @@ export async function openDatabase(patience: Patience): Promise<DatabaseSync> {
     return db;
   } catch (error) {
     db?.close();
-    throw toOnwardError(error, path);
+    throw toSchemaError(error, path);
   }
 }
 

@@ -21,7 +21,16 @@ export function isCorrupt(error: unknown): boolean {
 export function toOnwardError(error: unknown, path: string): OnwardError {
   if (error instanceof OnwardError) return error;
   const code = primaryCode(error);
-  const fault = (code === undefined ? undefined : FAULTS[code]) ?? FAILED;
+  return describe((code === undefined ? undefined : FAULTS[code]) ?? FAILED, error, path);
+}
+
+/** As `toOnwardError`, while the file is being opened: SQL that is ours and yet refused means that its tables are not ours. */
+export function toSchemaError(error: unknown, path: string): OnwardError {
+  const SQLITE_ERROR = 1;
+  return primaryCode(error) === SQLITE_ERROR ? describe(DAMAGED, error, path) : toOnwardError(error, path);
+}
+
+function describe(fault: Fault, error: unknown, path: string): OnwardError {
   const said = error instanceof Error ? error.message : String(error);
   return new OnwardError(fault.code, `${fault.sentence(path)} (${said})`, {
     place: path,

@@ -18,7 +18,7 @@ import { openDatabase, prepareFile } from './open-database.ts';
 import { Reader } from './reader.ts';
 import type { Patience } from './retry.ts';
 import { SchemaCheck } from './schema.ts';
-import { toOnwardError } from './sqlite-error.ts';
+import { toSchemaError } from './sqlite-error.ts';
 import { blobWork, claimWork, eraseWork, heldWork } from './stream-work.ts';
 import { openTables, type Tables } from './tables.ts';
 
@@ -53,7 +53,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     return new SqliteJournal(options, patience, db);
   } catch (error) {
     db.close();
-    throw toOnwardError(error, path);
+    throw toSchemaError(error, path);
   }
 }
 

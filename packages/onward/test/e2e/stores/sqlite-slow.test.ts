@@ -7,6 +7,7 @@ import { fold } from '../../../src/kernel/fold.ts';
 import { openSqliteJournal } from '../../../src/stores/sqlite/index.ts';
 import { journalContract } from '../../../src/testing/index.ts';
 import { random, shiftedClock } from '../../fixtures/journal-clock.ts';
+import { flippableJournal } from '../../fixtures/journal-flips.ts';
 import { quickHarness, sqliteHarness } from '../../fixtures/sqlite-harness.ts';
 import { tornLog } from '../../fixtures/torn-log.ts';
 
@@ -53,6 +54,24 @@ describe('a torn write-ahead log', () => {
     expect(wrong).toEqual([]);
     expect(await torn.eventsAfterCut(torn.size)).toBe(torn.earlier + 1);
     torn.remove();
+  });
+});
+
+describe('a journal file of which a byte was changed', () => {
+  it('tells the truth or refuses, wherever the byte is', async () => {
+    const harness = quickHarness();
+    const journal = await flippableJournal(harness);
+    const lies: string[] = [];
+    const counts = { same: 0, refused: 0 };
+    // A prime, so that all kinds of places are met; the whole file takes minutes.
+    for (let offset = 0; offset < journal.size; offset += 31) {
+      const outcome = await journal.flip(offset, offset % 2 === 0 ? 0x01 : 0xff);
+      if (outcome === 'same' || outcome === 'refused') counts[outcome] += 1;
+      else lies.push(`${offset}: ${outcome}`);
+    }
+    expect(lies).toEqual([]);
+    expect(counts.refused).toBeGreaterThan(200);
+    harness.remove();
   });
 });
 
