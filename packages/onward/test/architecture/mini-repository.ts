@@ -29,7 +29,7 @@ const WORKSPACE = {
   workspaces: ['packages/onward'],
   scripts: { check: 'node tools/check/main.ts', requirements: 'node tools/check/update-requirements.ts' },
   devDependencies: Object.fromEntries(
-    ['@types/node', 'fast-check', 'oxlint-tsgolint', 'typescript', 'vite', 'vitest'].map((name) => [name, '*']),
+    ['@types/node', 'fast-check', 'typescript', 'vite', 'vitest'].map((name) => [name, '*']),
   ),
 };
 
