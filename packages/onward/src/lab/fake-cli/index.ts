@@ -10,6 +10,7 @@ export type {
   GrandchildStep,
   Play,
   Refusal,
+  RetryStep,
   SessionDamage,
   SignalName,
   PlayStep,

@@ -95,7 +95,7 @@ const stepFields: { readonly [kind: string]: Fields } = {
     'unlessSeen?': filled,
   },
   denied: { command: filled, 'name?': filled },
-  retry: { attempt: whole(1, 1000), of: whole(1, 1000), with: failure },
+  retry: { attempt: whole(1, 1000), of: whole(1, 1000), with: failure, 'delayMs?': whole(0, 1e9) },
   'error-line': { with: failure },
   fail: { with: failure, 'resetsAt?': whole(0, 1e11), 'exit?': exitCode },
   answer: { text },

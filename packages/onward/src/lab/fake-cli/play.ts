@@ -78,6 +78,17 @@ export interface WhenStep {
   readonly no?: readonly PlayStep[];
 }
 
+/** The CLI says that it tries a request again by itself. */
+export interface RetryStep {
+  readonly do: 'retry';
+  /** From 1. */
+  readonly attempt: number;
+  readonly of: number;
+  readonly with: FailureName;
+  /** What it says it will wait, in milliseconds (nobody waits); half a second that doubles when absent. Codex does not say. */
+  readonly delayMs?: number;
+}
+
 /** Ends the turn with an error of the provider, in the words of this CLI. */
 export interface FailStep {
   readonly do: 'fail';
@@ -142,8 +153,7 @@ export type TalkStep =
   | ToolStep
   /** A tool call that the CLI's own permissions refuse. */
   | { readonly do: 'denied'; readonly command: string; readonly name?: string }
-  /** The CLI says that it tries again by itself. */
-  | { readonly do: 'retry'; readonly attempt: number; readonly of: number; readonly with: FailureName }
+  | RetryStep
   /** An error line that does not end the run. */
   | { readonly do: 'error-line'; readonly with: FailureName }
   | FailStep

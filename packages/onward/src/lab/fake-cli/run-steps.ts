@@ -83,7 +83,7 @@ export class StepRunner {
       case 'denied':
         return await voice.denied(step.command, step.name ?? 'Bash');
       case 'retry':
-        return voice.retry(step.attempt, step.of, step.with);
+        return voice.retry(step);
       case 'error-line':
         return voice.errorLine(step.with);
       case 'fail':

@@ -1,5 +1,5 @@
 import type { FailureName } from './failures.ts';
-import type { Attempt, FailStep, SessionDamage } from './play.ts';
+import type { Attempt, FailStep, RetryStep, SessionDamage } from './play.ts';
 import type { Input } from './input.ts';
 import type { Output } from './output.ts';
 import type { PlayState } from './record.ts';
@@ -55,7 +55,7 @@ export interface Voice {
   toolEnded(call: ToolCall, outcome: ToolOutcome): Promise<void>;
   toolRefused(call: ToolCall, message: string): Promise<void>;
   denied(command: string, name: string): Promise<void>;
-  retry(attempt: number, of: number, failure: FailureName): void;
+  retry(step: RetryStep): void;
   errorLine(failure: FailureName): void;
   /** The closing lines of a failed turn. */
   fail(step: FailStep): void;

@@ -28,8 +28,14 @@ describe('claude as a stand-in', () => {
     const unknown = await bench.run(cli, resume);
     expect(unknown.code).toBe(1);
     expect(unknown.lines()).toMatchObject([
-      { subtype: 'error_during_execution', is_error: true, errors: [`No conversation found with session ID: ${id}`] },
+      {
+        subtype: 'error_during_execution',
+        is_error: true,
+        session_id: id,
+        errors: [`No conversation found with session ID: ${id}`],
+      },
     ]);
+    expect(unknown.err()).toBe(`No conversation found with session ID: ${id}\n`);
     const again = await bench.run(cli, first);
     expect(again.lines().at(-1)).toMatchObject({ type: 'result', is_error: false, session_id: id });
   });

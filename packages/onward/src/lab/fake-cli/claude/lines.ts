@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClaudeFailure } from '../failures.ts';
+import type { RetryStep } from '../play.ts';
 import type { ToolOutcome } from '../shell.ts';
 import type { ClaudeArgs } from './args.ts';
 import type { Block } from './session-file.ts';
@@ -120,13 +121,14 @@ export function userLine(session: string, content: readonly Block[], more: Line 
 }
 
 /** The CLI says that it tries the request again by itself. */
-export function retryLine(session: string, attempt: number, of: number, failure: ClaudeFailure): Line {
+export function retryLine(session: string, step: RetryStep, failure: ClaudeFailure): Line {
+  const { attempt, of, delayMs = 500 * 2 ** (attempt - 1) } = step;
   return {
     type: 'system',
     subtype: 'api_retry',
     attempt,
     max_retries: of,
-    retry_delay_ms: 500 * 2 ** (attempt - 1),
+    retry_delay_ms: delayMs,
     error_status: failure.status,
     error: failure.category,
     session_id: session,

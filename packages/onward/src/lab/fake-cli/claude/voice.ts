@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { claudeFailures, type FailureName } from '../failures.ts';
-import type { FailStep, SessionDamage } from '../play.ts';
+import type { FailStep, RetryStep, SessionDamage } from '../play.ts';
 import type { ToolOutcome } from '../shell.ts';
 import {
   CliExit,
@@ -223,8 +223,8 @@ export class ClaudeVoice implements Voice {
     this.#messages.user(block);
   }
 
-  retry(attempt: number, of: number, failure: FailureName): void {
-    this.#say(retryLine(this.session, attempt, of, claudeFailures[failure]));
+  retry(step: RetryStep): void {
+    this.#say(retryLine(this.session, step, claudeFailures[step.with]));
   }
 
   errorLine(failure: FailureName): void {

@@ -1,5 +1,5 @@
 import { codexFailures, type FailureName } from '../failures.ts';
-import type { FailStep, SessionDamage } from '../play.ts';
+import type { FailStep, RetryStep, SessionDamage } from '../play.ts';
 import type { ToolOutcome } from '../shell.ts';
 import { CliExit, type Interruption, type Permission, type Stage, type ToolCall, type Voice } from '../voice.ts';
 import type { CodexArgs } from './args.ts';
@@ -123,7 +123,7 @@ export class CodexVoice implements Voice {
     await this.toolRefused(call, readOnly);
   }
 
-  retry(attempt: number, of: number, failure: FailureName): void {
+  retry({ attempt, of, with: failure }: RetryStep): void {
     this.#say({ type: 'error', message: `Reconnecting... ${attempt}/${of} (${codexFailures[failure].message})` });
   }
 
