@@ -8,6 +8,8 @@ interface LastMessage {
   readonly streamed: boolean;
   ended: boolean;
   stop: string | undefined;
+  /** The CLI has said since its beginning that it repeats a request. */
+  repeating: boolean;
 }
 
 /** What is remembered of the main conversation's messages. */
@@ -29,8 +31,8 @@ export function streamEvent(messages: Messages, event: Shape): readonly Observat
     case 'message_start': {
       const id = textAt(shapeAt(event, 'message'), 'id');
       if (id === undefined) return alive;
-      const kept = release(messages);
-      messages.last = { id, streamed: true, ended: false, stop: undefined };
+      const kept = [...release(messages), ...repeatedUnsaid(messages, 'streamed')];
+      messages.last = { id, streamed: true, ended: false, stop: undefined, repeating: false };
       return [...kept, ...alive];
     }
     case 'content_block_delta': {
@@ -58,8 +60,9 @@ export function assistantText(messages: Messages, message: Shape): readonly Obse
   const messageId = textAt(message, 'id') ?? '';
   const observations: Observation[] = [];
   if (messages.last?.id !== messageId) {
-    observations.push(...release(messages));
-    messages.last = { id: messageId, streamed: false, ended: true, stop: textAt(message, 'stop_reason') };
+    observations.push(...release(messages), ...repeatedUnsaid(messages, 'whole'));
+    const stop = textAt(message, 'stop_reason');
+    messages.last = { id: messageId, streamed: false, ended: true, stop, repeating: false };
   }
   for (const block of shapesAt(message, 'content')) {
     const index = messages.blocks.get(messageId) ?? 0;
@@ -70,6 +73,23 @@ export function assistantText(messages: Messages, message: Shape): readonly Obse
   }
   if (messages.last.ended) observations.push(...release(messages));
   return observations;
+}
+
+/** The CLI says that it repeats a request. */
+export function repeatSaid(messages: Messages): void {
+  if (messages.last !== undefined) messages.last.repeating = true;
+}
+
+/**
+ * The request that an answer came to, when it was a repeat of which the CLI says nothing: the message before began and
+ * brought no block. It asks once more without streaming after a cut (measured with 2.1.197: that answer comes as a whole,
+ * and only the repeats of that one are said), and once more after an empty answer.
+ */
+function repeatedUnsaid(messages: Messages, answer: 'streamed' | 'whole'): readonly Observation[] {
+  const { last } = messages;
+  if (last === undefined || !last.streamed || (messages.blocks.get(last.id) ?? 0) > 0) return [];
+  if (last.repeating && answer === 'streamed') return [];
+  return [{ kind: 'inner-retry', attempt: 1, category: last.ended ? 'empty-answer' : 'stream-cut' }];
 }
 
 /** Hands out what was held back: the conversation went on, so the CLI has kept it. */

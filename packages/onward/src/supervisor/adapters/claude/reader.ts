@@ -1,10 +1,10 @@
 import type { AttemptReader, Ending, Observation, ProcessEnding } from '../../adapter.ts';
 import { readBanner } from './banners.ts';
-import { bringsResult, type FinishedCalls, finishedCalls, startedCalls } from './calls.ts';
+import { bringsResult, Calls } from './calls.ts';
 import { controlRequest } from './control.ts';
 import { endingOf } from './ending.ts';
 import { type ApiError, retryError, syntheticError } from './failure-facts.ts';
-import { assistantText, noMessages, release, streamEvent } from './messages.ts';
+import { assistantText, noMessages, release, repeatSaid, streamEvent } from './messages.ts';
 import { asShape, numberAt, parseLine, shapeAt, shapesAt, type Shape, textAt, textsAt } from './shape.ts';
 import { callReturned, noTasks, subagentLine, taskLine, tasksOpen } from './tasks.ts';
 import { noUsage, resultUsage, streamUsage } from './usage.ts';
@@ -20,6 +20,7 @@ export function claudeReader(): AttemptReader {
     line: (text) => reader.line(text),
     ending: (process) => reader.ending(process),
     target: () => reader.target(),
+    refuse: (callId, reason) => reader.refuse(callId, reason),
   };
 }
 
@@ -29,7 +30,7 @@ class Reader {
   #result: Shape | undefined;
   #error: ApiError | undefined;
   #resetsAt: number | undefined;
-  readonly #finished: FinishedCalls = new Set();
+  readonly #calls = new Calls();
   readonly #messages = noMessages();
   readonly #tasks = noTasks();
   readonly #usage = noUsage();
@@ -53,6 +54,7 @@ class Reader {
       resetsAt: this.#resetsAt,
       messages: this.#messages,
       tasks: this.#tasks,
+      calls: this.#calls,
       begun: this.#announced !== undefined,
     };
     return endingOf(said, process);
@@ -63,6 +65,10 @@ class Reader {
     const errors = textsAt(this.#result, 'errors');
     const lost = errors.some((error) => readBanner(error)?.type === 'session_not_found');
     return lost ? undefined : this.sessionId;
+  }
+
+  refuse(callId: string, reason: string): string {
+    return this.#calls.refuse(callId, reason);
   }
 
   #byType(type: string, line: Shape): readonly Observation[] {
@@ -76,7 +82,7 @@ class Reader {
       case 'stream_event':
         return this.#streamEvent(line);
       case 'control_request':
-        return controlRequest(this.#finished, line);
+        return controlRequest({ calls: this.#calls, tasks: this.#tasks }, line);
       case 'rate_limit_event':
         return this.#rateLimit(line);
       case 'result':
@@ -93,6 +99,7 @@ class Reader {
         return this.#init(line);
       case 'api_retry': {
         this.#error = retryError(line);
+        repeatSaid(this.#messages);
         const status = numberAt(line, 'error_status');
         const category = textAt(line, 'error');
         const delayMs = numberAt(line, 'retry_delay_ms');
@@ -148,7 +155,7 @@ class Reader {
     if (parent !== undefined) {
       const broken = textAt(message, 'model') === '<synthetic>';
       subagentLine(this.#tasks, parent, broken);
-      return [...startedCalls(message), ...alive];
+      return [...this.#calls.started(message, parent), ...alive];
     }
     // The CLI's own lines are not the model's answer. An error among them is only final if nothing follows.
     if (textAt(message, 'model') === '<synthetic>') {
@@ -156,7 +163,7 @@ class Reader {
       return alive;
     }
     this.#error = undefined;
-    return [...assistantText(this.#messages, message), ...startedCalls(message), ...alive];
+    return [...assistantText(this.#messages, message), ...this.#calls.started(message, parent), ...alive];
   }
 
   #user(line: Shape): readonly Observation[] {
@@ -172,7 +179,7 @@ class Reader {
       const callId = textAt(block, 'tool_use_id');
       if (callId !== undefined) callReturned(this.#tasks, callId, told);
     }
-    return [...observations, ...finishedCalls(this.#finished, line, message), ...alive];
+    return [...observations, ...this.#calls.returned(line, message), ...alive];
   }
 
   #streamEvent(line: Shape): readonly Observation[] {
