@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../../../..');
 
 /** What the copy takes from the real repository: all that says how to check, nothing that is checked. */
 const COPIED = [
+  '.gitignore',
   '.oxlintrc.json',
   '.oxfmtrc.json',
   'knip.json',
