@@ -1,4 +1,4 @@
-export { claudeFailures, codexFailures, type ClaudeFailure, type CodexFailure, type FailureName } from './failures.ts';
+export type { FailureName } from './failures.ts';
 export { installFakeCli, type FakeCli, type InstallOptions } from './install.ts';
 export { parsePlay, readPlay } from './parse-play.ts';
 export type {

@@ -2,11 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   appendTask,
   deniedTools,
+  failsThenWell,
   innerRetryHeals,
   killedInTool,
   killedInWindow,
   limitWordsInOutput,
   overloadedAfterTool,
+  taskSteps,
   unknownSession,
   type PlayTemperament,
 } from '../../../src/lab/fake-cli/index.ts';
@@ -68,6 +70,20 @@ describe('the evidence of a call', () => {
 });
 
 describe('ready-made plays', () => {
+  it('are made of steps that can stand among others', async () => {
+    const other = appendTask('other.log');
+    const steps = [...taskSteps(task, 'naive').slice(0, -1), ...taskSteps(other, 'naive')];
+    await bench.run(bench.install({ attempts: [{ steps }] }), first);
+    expect([bench.file('effects.log'), bench.file('other.log')]).toEqual(['one\n', 'one\n']);
+  });
+
+  it('failsThenWell fails as often as it is told', async () => {
+    const cli = bench.install(failsThenWell('throttled', 2));
+    const codes = [(await bench.run(cli, first)).code];
+    for (let run = 0; run < 2; run++) codes.push((await bench.run(cli, resume('go on'))).code);
+    expect(codes).toEqual([1, 1, 0]);
+  });
+
   it('deniedTools ends as if all were well, with nothing done', async () => {
     const run = await bench.run(bench.install(deniedTools()), first);
     expect(run.code).toBe(0);
