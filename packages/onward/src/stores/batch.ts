@@ -53,6 +53,15 @@ export function checkStreamName(name: string): void {
   });
 }
 
+/** Throws `journal/bad-position` for a position after which nothing can be read. */
+export function checkPosition(position: number): void {
+  if (isCount(position, 0)) return;
+  throw new OnwardError(
+    'journal/bad-position',
+    `${position} is no position: they are whole numbers from 1, and 0 before the first.`,
+  );
+}
+
 function prepareAppend(append: Append, payloadCap: number): PreparedAppend {
   const { stream, expected, epoch, due } = append;
   if (expected !== 'any' && !isCount(expected, 0))

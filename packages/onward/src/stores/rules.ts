@@ -61,6 +61,11 @@ export function isHeldBy(state: StreamState, lease: Lease): boolean {
   return state.holder !== null && state.holder.id === lease.holder.id && state.epoch === lease.epoch;
 }
 
+/** A count of rows that every store can take: whole, not negative, and not endless. */
+export function toLimit(limit: number): number {
+  return Math.max(0, Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER)) || 0;
+}
+
 /** Checks and rounds a time to live in milliseconds. Throws `journal/bad-append`. */
 export function checkTtl(ttlMs: number): number {
   if (Number.isFinite(ttlMs) && ttlMs >= 0) return Math.ceil(ttlMs);

@@ -3,7 +3,7 @@ import { OnwardError } from '../../kernel/error.ts';
 import type { Append, Appended, BlobRef, Claimed, DueStream, Holder, Journal, Lease } from '../../kernel/journal.ts';
 import type { Clock } from '../../kernel/ports.ts';
 import type { Signal } from '../../kernel/signal.ts';
-import { checkStreamName, DEFAULT_PAYLOAD_CAP, prepareBatch, type PreparedAppend } from '../batch.ts';
+import { checkPosition, checkStreamName, DEFAULT_PAYLOAD_CAP, prepareBatch, type PreparedAppend } from '../batch.ts';
 import type { OnCommit, Write } from '../commit.ts';
 import {
   checkMayErase,
@@ -14,6 +14,7 @@ import {
   leaseOf,
   refusalOf,
   type StreamState,
+  toLimit,
 } from '../rules.ts';
 import { Wakeups } from '../wakeups.ts';
 import { MemoryStream } from './stream.ts';
@@ -65,11 +66,13 @@ class MemoryJournal implements Journal {
 
   async read(stream: string, after = 0): Promise<readonly StoredEvent[]> {
     this.#checkOpen();
+    checkPosition(after);
     return this.#streams.get(stream)?.after(after) ?? [];
   }
 
   async *follow(stream: string, after: number, signal: Signal): AsyncGenerator<StoredEvent> {
     this.#checkOpen();
+    checkPosition(after);
     let position = after;
     let followed = this.#streams.get(stream);
     while (!signal.aborted && !this.#closed) {
@@ -92,14 +95,17 @@ class MemoryJournal implements Journal {
     checkStreamName(stream);
     const ttl = checkTtl(ttlMs);
     const state = this.#state(stream);
-    const held = leaseOf(stream, state);
-    const deadEpoch = held !== undefined && dead?.(held.holder) === true ? held.epoch : undefined;
-    const claim = { holder: { ...holder }, ttlMs: ttl, now: this.#now(), deadEpoch, epochFloor: this.#epochFloor };
-    const next = claimed(state, claim);
-    if (next === undefined && held !== undefined) return { ok: false, held };
+    const claim = { holder: { ...holder }, ttlMs: ttl, now: this.#now(), epochFloor: this.#epochFloor };
+    let next = claimed(state, { ...claim, deadEpoch: undefined });
+    if (next === undefined) {
+      const held = leaseOf(stream, state) as Lease;
+      if (dead?.(held.holder) !== true) return { ok: false, held };
+      next = claimed(state, { ...claim, deadEpoch: held.epoch }) ?? state;
+    }
+    const granted = next;
     return this.#commit([{ kind: 'claim', stream, types: [] }], () => {
-      this.#stream(stream).state = next ?? state;
-      return { ok: true, lease: leaseOf(stream, next ?? state) as Lease };
+      this.#stream(stream).state = granted;
+      return { ok: true, lease: leaseOf(stream, granted) as Lease };
     });
   }
 
@@ -132,7 +138,7 @@ class MemoryJournal implements Journal {
     const found = [...this.#streams.values()].flatMap(({ name, state }) =>
       state.due !== null && state.due <= now ? [{ stream: name, due: state.due }] : [],
     );
-    return found.toSorted((a, b) => a.due - b.due).slice(0, limit);
+    return found.toSorted((a, b) => a.due - b.due).slice(0, toLimit(limit));
   }
 
   async putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef> {

@@ -92,18 +92,18 @@ export class EventTable {
     if (cursor.position > stream.last) return { events: [], cursor, complete: true };
     let checksum = cursor.checksum ?? this.#checksumAt(name, stream.id, cursor.position);
     let { position } = cursor;
-    const events = this.#rowsOrPlace(name, stream.id, position, limit).map((row) => {
+    const { rows, isCut } = this.#rowsOrPlace(name, stream.id, position, limit);
+    const events = rows.map((row) => {
       position += 1;
       if (row.position !== position || position > stream.last) throw damagedAt(name, position, 'this event is missing');
       checksum = chain(this.#sha256, checksum, name, row);
       if (checksum !== row.checksum) throw damagedAt(name, position, 'this event is not as it was written');
       return toEvent(name, row);
     });
-    const complete = events.length < limit;
-    if (complete && position < stream.last) throw damagedAt(name, position + 1, 'the stream ends before this event');
+    if (!isCut && position < stream.last) throw damagedAt(name, position + 1, 'the stream ends before this event');
     if (position === stream.last && checksum !== stream.head)
       throw damagedAt(name, position, 'the stream ends otherwise');
-    return { events, cursor: { position, checksum }, complete };
+    return { events, cursor: { position, checksum }, complete: !isCut };
   }
 
   delete(stream: number): void {
@@ -119,7 +119,7 @@ export class EventTable {
   }
 
   /** The rows; when the structure of the file is broken somewhere among them, that place. */
-  #rowsOrPlace(name: string, stream: number, after: number, limit: number): readonly EventRow[] {
+  #rowsOrPlace(name: string, stream: number, after: number, limit: number): Rows {
     try {
       return this.#rows(stream, after, limit);
     } catch (error) {
@@ -128,29 +128,49 @@ export class EventTable {
     }
     const rows: EventRow[] = [];
     for (let position = after; rows.length < limit; position++) {
-      const row = this.#rowsOrPlace(name, stream, position, 1)[0];
-      if (row === undefined) break;
+      const [row] = this.#rowsOrPlace(name, stream, position, 1).rows;
+      if (row === undefined) return { rows, isCut: false };
       rows.push(row);
     }
-    return rows;
+    return { rows, isCut: true };
   }
 
-  #rows(stream: number, after: number, limit: number): readonly EventRow[] {
+  #rows(stream: number, after: number, limit: number): Rows {
     const { start, end } = placesOf(stream);
     const values = [start, start + after, end, limit] as const;
     try {
-      return this.#page.all(...values) as unknown as readonly EventRow[];
+      return firstRows(this.#page.iterate(...values) as Iterable<unknown> as Iterable<EventRow>, limit);
     } catch (error) {
       if (!isOutOfRange(error)) throw error;
     }
     // A damaged number does not fit into a JavaScript number: read it all the same, so that the chain names the place.
     this.#page.setReadBigInts(true);
     try {
-      return this.#page.all(...values).map(withNumbers);
+      return firstRows(this.#page.all(...values).map(withNumbers), limit);
     } finally {
       this.#page.setReadBigInts(false);
     }
   }
+}
+
+interface Rows {
+  readonly rows: readonly EventRow[];
+  /** True when there may be more. */
+  readonly isCut: boolean;
+}
+
+/** A page ends also when it holds so much text: large events must not hold the event loop. */
+const LARGEST_PAGE = 2 ** 20;
+
+function firstRows(from: Iterable<EventRow>, limit: number): Rows {
+  const rows: EventRow[] = [];
+  let length = 0;
+  for (const row of from) {
+    rows.push(row);
+    length += row.data.length;
+    if (rows.length === limit || length >= LARGEST_PAGE) return { rows, isCut: true };
+  }
+  return { rows, isCut: false };
 }
 
 /** The places of a stream: its events lie between the two. */

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
+import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StoredEvent } from '../../kernel/envelope.ts';
 import { OnwardError } from '../../kernel/error.ts';
 import type { Append, Appended, BlobRef, Claimed, DueStream, Holder, Journal, Lease } from '../../kernel/journal.ts';
 import type { Clock, Hash, Random } from '../../kernel/ports.ts';
 import type { Signal } from '../../kernel/signal.ts';
-import { checkStreamName, DEFAULT_PAYLOAD_CAP, prepareBatch } from '../batch.ts';
+import { checkPosition, checkStreamName, DEFAULT_PAYLOAD_CAP, prepareBatch } from '../batch.ts';
 import type { OnCommit } from '../commit.ts';
-import { checkTtl, leaseOf } from '../rules.ts';
+import { checkTtl, leaseOf, toLimit } from '../rules.ts';
 import { Wakeups } from '../wakeups.ts';
 import { appendWork } from './append-work.ts';
 import { sha256Of } from './blob-table.ts';
@@ -70,7 +71,7 @@ class SqliteJournal implements Journal {
 
   constructor(options: SqliteJournalOptions, patience: Patience, db: DatabaseSync) {
     const sha256 = options.hash?.sha256.bind(options.hash) ?? ((text: string) => hash('sha256', text, 'hex'));
-    const guard = new FileGuard(options.path, patience.path);
+    const guard = new FileGuard(resolve(options.path), patience.path);
     const schema = new SchemaCheck(db, patience.path);
     const isClosed = (): boolean => this.#closed;
     this.#options = options;
@@ -89,12 +90,14 @@ class SqliteJournal implements Journal {
     return appended;
   }
 
-  read(stream: string, after = 0): Promise<readonly StoredEvent[]> {
+  async read(stream: string, after = 0): Promise<readonly StoredEvent[]> {
+    checkPosition(after);
     return this.#read((reader) => reader.all(stream, after));
   }
 
   async *follow(stream: string, after: number, signal: Signal): AsyncGenerator<StoredEvent> {
     this.#checkOpen();
+    checkPosition(after);
     const { clock, pollMs = 50 } = this.#options;
     const isClosed = (): boolean => this.#closed;
     const options = { reader: this.#reader, wakeups: this.#wakeups, clock, pollMs, isClosed };
@@ -141,7 +144,7 @@ class SqliteJournal implements Journal {
   }
 
   due(now: number, limit: number): Promise<readonly DueStream[]> {
-    return this.#read((reader) => reader.snapshot(({ streams }) => streams.due(Math.floor(now), limit)));
+    return this.#read((reader) => reader.snapshot(({ streams }) => streams.due(Math.floor(now), toLimit(limit))));
   }
 
   async putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef> {

@@ -146,6 +146,26 @@ export const appendCases: readonly JournalCase[] = [
       }),
   },
   {
+    name: 'a long stream and large events are read whole and in order',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        const text = 'x'.repeat(100_000);
+        for (let n = 0; n < 25; n++) {
+          const many = Array.from({ length: 100 }, (_, index) => event(n * 101 + index + 1));
+          await journal.append([{ stream: 'run:a', expected: n * 101, events: [...many, event({ n, text })] }]);
+        }
+        const events = await journal.read('run:a');
+        equal(events.length, 2525);
+        ok(
+          events.every(
+            ({ position, data }, index) => position === index + 1 && (position % 101 === 0 || data === position),
+          ),
+        );
+        equal((await journal.read('run:a', 1500)).length, 1025);
+      }),
+  },
+  {
     name: 'a closed journal refuses everything, and may be closed twice',
     needs: [],
     run: async (harness) => {

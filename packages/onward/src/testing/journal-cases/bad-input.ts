@@ -1,4 +1,4 @@
-import { deepEqual } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import type { NewEvent } from '../../kernel/envelope.ts';
 import type { Append, Journal } from '../../kernel/journal.ts';
 import type { JournalCase } from '../journal-case.ts';
@@ -93,6 +93,28 @@ export const badInputCases: readonly JournalCase[] = [
           await expectCode(journal.append([{ ...part, ...wrong }]), 'journal/bad-append', 'run:a');
         }
         deepEqual(await journal.streams(''), []);
+      }),
+  },
+  {
+    name: 'a position that is no whole number is refused, and any limit is taken',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        await journal.append([{ stream: 'run:a', expected: 0, events: [event(1)], due: 5 }]);
+        for (const after of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+          await expectCode(journal.read('run:a', after), 'journal/bad-position');
+          const following = journal.follow('run:a', after, new AbortController().signal)[Symbol.asyncIterator]();
+          await expectCode(following.next(), 'journal/bad-position');
+        }
+        for (const [limit, found] of [
+          [Number.POSITIVE_INFINITY, 1],
+          [1.5, 1],
+          [0, 0],
+          [-1, 0],
+          [Number.NaN, 0],
+        ] as const) {
+          equal((await journal.due(Number.POSITIVE_INFINITY, limit)).length, found, `limit ${limit}`);
+        }
       }),
   },
   {

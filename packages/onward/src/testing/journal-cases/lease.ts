@@ -14,6 +14,10 @@ async function expectZombie(journal: Journal, epoch: number | undefined, current
   });
 }
 
+function neverAsked(): never {
+  throw new Error('asked');
+}
+
 /** Leases and the epochs that fence. */
 export const leaseCases: readonly JournalCase[] = [
   {
@@ -135,6 +139,17 @@ export const leaseCases: readonly JournalCase[] = [
         ok(taken.ok && taken.lease.epoch > old.epoch);
         deepEqual(asked, [holder('h1'), holder('h1')]);
         await expectZombie(journal, old.epoch, taken.lease.epoch);
+      }),
+  },
+  {
+    name: 'nobody is asked about the holder of a lease that is free, run out, or the own one',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        ok((await journal.claim('run:a', holder('h1'), 1000, neverAsked)).ok);
+        ok((await journal.claim('run:a', holder('h1'), 1000, neverAsked)).ok);
+        harness.advance(1000);
+        ok((await journal.claim('run:a', holder('h2'), 1000, neverAsked)).ok);
       }),
   },
   {
