@@ -1,7 +1,14 @@
 import type { Journal } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
 import type { Redactor } from '../kernel/redact.ts';
-import { type LiveEvent, runStream, toLiveEvent, toStreamEvent, type RunStreamEvent } from '../supervisor/index.ts';
+import {
+  type LiveEvent,
+  runStream,
+  toLiveEvent,
+  toStreamEvent,
+  type RunStreamEvent,
+  withTexts,
+} from '../supervisor/index.ts';
 
 /** Most live events kept for a reader who is slow; the oldest go first, since nothing in them is needed later. */
 const maxLive = 1_000;
@@ -45,13 +52,13 @@ export function createRunFeed(journal: Journal, id: string, clock: Clock, redact
         if (step.done === true) break;
         position = step.value.position;
         next = recorded.next();
-        const event = toStreamEvent(id, step.value, redactor);
+        const event = toStreamEvent(id, await withTexts(journal, step.value), redactor);
         if (event !== undefined) yield event;
       }
       yield* live.splice(0);
       // What was recorded while the follower was being stopped.
       for (const stored of await journal.read(runStream(id), position)) {
-        const event = toStreamEvent(id, stored, redactor);
+        const event = toStreamEvent(id, await withTexts(journal, stored), redactor);
         if (event !== undefined) yield event;
       }
       await next.catch(() => undefined);

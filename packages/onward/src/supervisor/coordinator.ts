@@ -10,6 +10,7 @@ import { type AttemptMode, runEvent } from './run-events.ts';
 import { type AttemptState, foldRun, type RunState } from './run-state.ts';
 import { createRunWriter, LeaseLost, runInbox, runStream, type RunWriter } from './run-writer.ts';
 import { settleAttempt } from './settle.ts';
+import { isWallUsed } from './situation.ts';
 import { createStopper, type Stopper } from './stopper.ts';
 
 /** What one `advance` of a run came to; the shape that an engine expects of its work. */
@@ -163,6 +164,11 @@ class RunCoordinator implements Coordinator {
   }
 
   async #start(writer: RunWriter, mode: AttemptMode): Promise<RunAdvance> {
+    if (isWallUsed(writer.state(), this.#deps.clock.now())) {
+      const because = 'the time limit of all attempts and waits is used up';
+      await writer.append([runEvent('run.paused', { reason: 'limit', because })], { due: null });
+      return { kind: 'waiting', on: 'question' };
+    }
     const adapter = this.#adapter(writer.state());
     const planned = await planAttempt(this.#deps, writer, adapter, mode);
     await writer.append(planned.events);

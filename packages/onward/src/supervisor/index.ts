@@ -40,5 +40,5 @@ export {
 } from './run-events.ts';
 export { orThrow, resultOf, type RunResult } from './run-result.ts';
 export { type AttemptState, type CallState, foldRun, type Phase, type RunState, type UsageState } from './run-state.ts';
-export { toLiveEvent, toStreamEvent, type RunStreamEvent } from './run-stream.ts';
+export { toLiveEvent, toStreamEvent, type RunStreamEvent, withTexts } from './run-stream.ts';
 export { readBody, runInbox, runStream } from './run-writer.ts';

@@ -112,7 +112,7 @@ async function superviseLive(
     reply: (line: string) => live.write(line),
   };
   const reading = readOutput(live.lines, sink).catch((error: unknown) => stopper.request({ kind: 'broken', error }));
-  const watching = watchOver(watch, limits, stopper);
+  const watching = watchOver(watch, run.accepted.policy.policy.timeouts, stopper);
   const stopping = stopper.stopped.then(() => live.stop(launch.ladder, resultSeen.promise));
   await openInput(live, launch);
   await Promise.race([live.exited, stopping]);
@@ -151,6 +151,7 @@ function limitsOf(run: RunState, now: number): WatchdogLimits {
   };
 }
 
+/** `limits` as the user set them: what people are told. */
 async function watchOver(watch: Watch, limits: WatchdogLimits, stopper: Stopper): Promise<void> {
   for (let fired = await watch.next(); fired.length > 0; fired = await watch.next()) {
     for (const name of fired) requestStop(name, limits, stopper);

@@ -1,9 +1,11 @@
 import type { StoredEvent } from '../kernel/envelope.ts';
 import { upcast } from '../kernel/fold.ts';
+import type { Journal } from '../kernel/journal.ts';
 import type { Json } from '../kernel/json.ts';
 import type { Redactor } from '../kernel/redact.ts';
 import type { LiveEvent } from './deps.ts';
-import { runEventTable } from './run-events.ts';
+import { type Body, runEventTable } from './run-events.ts';
+import { readBody } from './run-writer.ts';
 
 /**
  * An event as hosts see it: what `--json` prints, one per line. `seq` counts the recorded events of the run without gaps;
@@ -42,6 +44,22 @@ export function toStreamEvent(run: string, stored: StoredEvent, redactor: Redact
     nextAt: typeof nextAt === 'number' ? nextAt : null,
     data: redactor.json(event.data),
   };
+}
+
+/** Fields of recorded events that may name a blob instead of having the text. */
+const bodyFields = ['body', 'text', 'prompt'] as const;
+
+/** The same event with its long texts in it, since hosts have no way to read blobs. */
+export async function withTexts(journal: Journal, stored: StoredEvent): Promise<StoredEvent> {
+  const data = stored.data as { readonly [key: string]: Json };
+  const texts: Record<string, Json> = {};
+  for (const field of bodyFields) {
+    const value = data[field];
+    if (typeof value !== 'object' || value === null || !('blob' in value)) continue;
+    // oxlint-disable-next-line no-await-in-loop -- an event has one of them at most
+    texts[field] = { text: await readBody(journal, value as unknown as Body) };
+  }
+  return Object.keys(texts).length === 0 ? stored : { ...stored, data: { ...data, ...texts } };
 }
 
 /** A live observation in the form for hosts. */
