@@ -2,6 +2,7 @@ import type { DeniedCall, Failure } from '../../../kernel/failure.ts';
 import type { Ending, ProcessEnding } from '../../adapter.ts';
 import { readBanner } from './banners.ts';
 import { type ApiError, resultFailure } from './failure-facts.ts';
+import type { Calls } from './calls.ts';
 import type { Messages } from './messages.ts';
 import { shapeAt, shapesAt, type Shape, shorten, textAt } from './shape.ts';
 import { failedTask, type Tasks } from './tasks.ts';
@@ -17,6 +18,7 @@ export interface Said {
   readonly resetsAt: number | undefined;
   readonly messages: Messages;
   readonly tasks: Tasks;
+  readonly calls: Calls;
   /** True once the session was announced: from then on standard error is not the CLI's own word any more. */
   readonly begun: boolean;
 }
@@ -26,12 +28,17 @@ export function endingOf(said: Said, process: ProcessEnding): Ending {
   const failure = findFailure(said, process);
   if (failure === undefined) return { ok: true, text: answerOf(said.result) };
   const exit = process.exit === undefined || failure.exit !== undefined ? {} : { exit: process.exit };
-  return { ok: false, failure: { ...failure, ...exit } };
+  const answer = answerOf(said.result);
+  // What it said is worth showing beside a denied call or a failed subagent; an error or half an answer is not.
+  const told = answer !== '' && (failure.denied !== undefined || failure.type === 'subagent_killed');
+  return { ok: false, failure: { ...failure, ...exit }, ...(told ? { text: answer } : {}) };
 }
 
 function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
   const { result } = said;
   if (result === undefined) return withoutResult(said, process);
+  const error = resultFailure(result, said.error, said.resetsAt);
+  if (error?.type === 'session_not_found') return error;
   if (process.mode === 'resume' && process.sessionId !== undefined && said.sessionId !== undefined) {
     if (said.sessionId !== process.sessionId)
       return {
@@ -39,7 +46,6 @@ function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
         type: 'session_changed',
       };
   }
-  const error = resultFailure(result, said.error, said.resetsAt);
   // A stop that Onward itself asked for is told by its own reason, not by the interrupt which carried it out.
   if (error?.type === 'interrupted' && process.failure !== undefined) return { ...process.failure };
   if (error !== undefined) return process.failure === undefined ? error : { ...error, cause: process.failure };
@@ -48,7 +54,7 @@ function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
 
 /** Reasons to doubt a `result` that claims success. */
 function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure | undefined {
-  const denied = deniedCalls(result);
+  const denied = deniedCalls(said, result);
   if (denied.length > 0) {
     const tools = [...new Set(denied.map((call) => call.tool))].join(', ');
     return { message: `Claude Code was not allowed to use ${tools}.`, denied };
@@ -127,8 +133,10 @@ function firstLine(text: string): string | undefined {
 }
 
 /** Tool calls that the user's own permission rules refused. */
-function deniedCalls(result: Shape): readonly DeniedCall[] {
-  const denied = shapesAt(result, 'permission_denials').map((denial) => {
+function deniedCalls(said: Said, result: Shape): readonly DeniedCall[] {
+  const denials = shapesAt(result, 'permission_denials');
+  const foreign = denials.filter((denial) => !said.calls.refused(textAt(denial, 'tool_use_id')));
+  const denied = foreign.map((denial) => {
     const input = shapeAt(denial, 'tool_input');
     const told = ['command', 'file_path', 'url', 'pattern', 'description'].map((field) => textAt(input, field));
     const summary = told.find((text) => text !== undefined) ?? JSON.stringify(input ?? {});

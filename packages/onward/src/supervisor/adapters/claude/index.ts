@@ -1,4 +1,5 @@
 import type { AgentAdapter } from '../../adapter.ts';
+import { keeps } from './calls.ts';
 import { identify } from './identity.ts';
 import { launch } from './launch.ts';
 import { parse } from './parse.ts';
@@ -20,5 +21,6 @@ export const claudeAdapter: AgentAdapter = {
   reader: claudeReader,
   identify,
   sessionFile,
+  keeps,
   byHand: (program, sessionId) => `${program} --resume ${sessionId}`,
 };

@@ -6,6 +6,9 @@ export const hookIds: { readonly before: string; readonly after: string } = {
   after: 'onward-after',
 };
 
+/** Last line of each refusal of ours: tells the model, and us when we read it again, that no rule of the user's was broken. */
+export const refusalMark = '(Refused by Onward, not by permission rules.)';
+
 const line = (value: Json): string => JSON.stringify(value);
 
 /**

@@ -85,6 +85,11 @@ export function callReturned(tasks: Tasks, callId: string, told: Shape | undefin
   settle(tasks, id, 'done');
 }
 
+/** The call that began the subagent with this id; a task and its agent have one id. */
+export function callOfTask(tasks: Tasks, agentId: string | undefined): string | undefined {
+  return agentId === undefined ? undefined : tasks.known.get(agentId)?.callId;
+}
+
 /** True while work goes on that the CLI waits for: a `result` is then not its last word. */
 export function tasksOpen(tasks: Tasks): boolean {
   return [...tasks.known.values()].some((task) => task.state === 'open');
