@@ -44,7 +44,7 @@ export async function concludeAttempt(
   const { attempt, adapter } = about;
   const sessionId = reader.target() ?? attempt.sessionId;
   // The conversation that was asked for comes first: an agent that could not find it names another one.
-  const asked = attempt.sessionId ?? sessionId;
+  const asked = attempt.asked ?? sessionId;
   const path = asked === undefined ? undefined : await adapter.sessionFile(placeOf(deps, about.cwd), asked);
   const session = path === undefined ? '' : await deps.host.tail(path, sessionTailBytes);
   const failure = facts.swept.gone ? (facts.failure ?? failureOf(facts.stopped)) : notGone(facts.swept.pids);
@@ -54,7 +54,7 @@ export async function concludeAttempt(
     stderr: facts.stderr,
     session: session.slice(-endingChars),
     mode: attempt.mode === 'continue' ? 'resume' : 'create',
-    ...(attempt.sessionId === undefined ? {} : { sessionId: attempt.sessionId }),
+    ...(attempt.asked === undefined ? {} : { sessionId: attempt.asked }),
   });
   return {
     ending: failure?.process === 'not-gone' ? { ok: false, failure } : read,

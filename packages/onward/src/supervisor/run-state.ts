@@ -47,6 +47,9 @@ export interface AttemptState {
   readonly copy?: string;
   readonly startedAt: number;
   readonly endedAt?: number;
+  /** The conversation that was asked for; absent when the agent was to choose one. */
+  readonly asked?: string;
+  /** The conversation as known now. */
   readonly sessionId?: string;
   readonly spawned?: { readonly pid: number; readonly startedAt: string };
   /** Everything of the spool before this byte is recorded. */
@@ -196,7 +199,8 @@ function startAttempt(run: RunDraft, event: Extract<Stored, { type: 'attempt.sta
     progressed: false,
     byId: new Map<string, number>(),
   };
-  run.attempts.push({ n, ...data, ...state, startedAt: event.at });
+  const asked = data.sessionId === undefined ? {} : { asked: data.sessionId };
+  run.attempts.push({ n, ...data, ...asked, ...state, startedAt: event.at });
   run.phase = { kind: 'running', n };
 }
 
