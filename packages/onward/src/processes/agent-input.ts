@@ -12,13 +12,14 @@ export interface AgentInput {
   readonly end: () => void;
 }
 
-/** Wraps a child's stdin so that nothing about it throws: a dead reader (EPIPE) is a value. */
-export function createAgentInput(stdin: Writable | null, exited: Promise<unknown>): AgentInput {
+/**
+ * Wraps a child's stdin so that nothing about it throws: a dead reader (EPIPE) is a value. Node destroys the stream at the
+ * child's exit, so that a write does not wait for a grandchild that holds the other end.
+ */
+export function createAgentInput(stdin: Writable | null): AgentInput {
   if (stdin === null) return { write: async () => ({ written: false, why: 'ended' }), end: () => undefined };
   // Each write hears of the error by its own callback; without a listener the stream would throw it as well.
   stdin.on('error', () => undefined);
-  // A grandchild may hold the other end open: with the agent dead nobody answers, so a pending write must not hang.
-  void exited.then(() => stdin.destroy());
   return {
     write: (line, signal) => writeLine(stdin, line, signal),
     end: () => {

@@ -95,7 +95,7 @@ function describe(child: ChildProcess, pid: number, folder: string): Agent {
   });
   // Sent signals go through process.kill, so this hears nothing; it only keeps a late error from being thrown.
   child.on('error', () => undefined);
-  const input = createAgentInput(child.stdin, exited);
+  const input = createAgentInput(child.stdin);
   return {
     // Even if it has ended by now it is a zombie until we return to the event loop, but a zombie has no identity here.
     identity: identify(pid) ?? { pid, startedAt: 'ended' },

@@ -89,6 +89,17 @@ describe('ending an agent', () => {
     expect(result.sweep.killed).toHaveLength(1);
   });
 
+  test('hurry in the middle of a wait ends that wait', async () => {
+    const marker = makeMarker();
+    const agent = await startReady('trap "echo heard" INT; echo ready; while :; do sleep 0.01; done', marker);
+    const controller = new AbortController();
+    const slow: LadderStep = { kind: 'signal', signal: 'SIGINT', target: 'pid', ms: LONG };
+    const ending = endAgent({ agent, marker, clock, steps: [slow, slow], signal: controller.signal });
+    await until('it was signalled', async () => (await readText(agent.stdoutPath)).includes('heard'));
+    controller.abort();
+    expect((await ending).steps).toMatchObject([{ outcome: 'hurried' }]);
+  });
+
   test('hurry cuts the waits short', async () => {
     const marker = makeMarker();
     const agent = await startReady('trap "" INT TERM; echo ready; while :; do sleep 0.01; done', marker);

@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isAlive, startAgent, type AgentStart, type AgentStartResult } from '../../../src/processes/index.ts';
+import { readProcess } from '../../../src/processes/process-table.ts';
 import { explainSpawnError } from '../../../src/processes/spawn-fault.ts';
 import {
   countDescriptors,
@@ -70,8 +71,10 @@ describe('a started agent', () => {
     await until('the grandchild lives on', () => countMarked(marker) === 1);
   });
 
-  test('has an identity from its first moment', async () => {
+  test('has an identity from its first moment, and leads a session and a group of its own', async () => {
     const agent = await startShell('sleep 100');
+    const { pid } = agent.identity;
+    expect(readProcess(pid)).toMatchObject({ pid, session: pid, group: pid, parent: process.pid });
     expect(isAlive(agent.identity)).toBe(true);
   });
 });
@@ -114,12 +117,14 @@ describe('the input of an agent', () => {
   });
 
   test('a write waits while the agent does not read, and says gone when it dies meanwhile', async () => {
-    const agent = await startShell('sleep 100 <&- ; :', { stdin: { kind: 'open' } });
+    // The child that is left behind still holds the reading end.
+    const agent = await startShell('exec 4<&0; sleep 100 & echo ready; wait', { stdin: { kind: 'open' } });
+    await until('the child holds it', async () => (await readText(agent.stdoutPath)) === 'ready\n');
     let settled = false;
     const big = agent.write('x'.repeat(4_000_000)).finally(() => (settled = true));
     await agent.write('', AbortSignal.abort());
     expect(settled).toBe(false);
-    process.kill(-agent.identity.pid, 'SIGKILL');
+    process.kill(agent.identity.pid, 'SIGKILL');
     expect(await big).toEqual({ written: false, why: 'gone' });
     expect(await agent.write('late')).toEqual({ written: false, why: 'gone' });
   });

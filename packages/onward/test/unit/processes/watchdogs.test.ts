@@ -90,6 +90,15 @@ describe('the watchdogs', () => {
     ]);
   });
 
+  test('a second tool that hangs fires again after the first was closed', () => {
+    const again: Observation = { kind: 'tool-started', id: 'u' };
+    const limit = { toolMs: 100_000, idleMs: 0 };
+    expect(run(400, { 1: opened, 150: closed, 200: again }, limit).fired).toEqual([
+      [100, 'tool'],
+      [299, 'tool'],
+    ]);
+  });
+
   test('output that waits unread is no silence', () => {
     const unread = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [index + 2, 'unread' as const]));
     expect(run(400, { 1: event, ...unread }).fired).toEqual([]);
