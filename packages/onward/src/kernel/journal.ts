@@ -29,10 +29,11 @@ export interface Append {
   readonly stream: string;
   /** Position of the last event the writer has seen (0 = none), or `any` for inboxes. */
   readonly expected: number | 'any';
-  /** Epoch of the writer's lease. A stream that was ever claimed takes appends only under its newest epoch. */
+  /** Epoch of the writer's lease. A stream that was ever claimed takes appends only under its newest epoch, others none. */
   readonly epoch?: number;
+  /** May be empty: to set the due time, or only to hold a stream to its expected position. */
   readonly events: readonly NewEvent[];
-  /** Sets (ms since the epoch) or clears (null) when the stream is due; left alone when absent. */
+  /** Sets (ms since the epoch, rounded up) or clears (null) when the stream is due; left alone when absent. */
   readonly due?: number | null;
 }
 
@@ -69,7 +70,7 @@ export interface Journal {
   append(batch: readonly Append[]): Promise<Appended>;
   /** The events after a position, oldest first, each checked against the chain. An unknown stream is empty. */
   read(stream: string, after?: number): Promise<readonly StoredEvent[]>;
-  /** As `read`, then what is appended later by any process, until the signal aborts. Holds no transaction while it waits. */
+  /** As `read`, then what any process appends later; ends quietly on abort, close or erasing. Waits without a transaction. */
   follow(stream: string, after: number, signal: Signal): AsyncIterable<StoredEvent>;
   /** Takes the lease, raising the epoch, if it is free, expired, already this holder's, or its holder is `dead`. */
   claim(stream: string, holder: Holder, ttlMs: number, dead?: (held: Holder) => boolean): Promise<Claimed>;
@@ -79,15 +80,18 @@ export interface Journal {
   release(lease: Lease): Promise<void>;
   /** The lease on record, also when expired. */
   lease(stream: string): Promise<Lease | undefined>;
-  /** Names of streams with that prefix, in order of creation. */
+  /** Names of streams with that prefix that hold events, in order of creation: by an append, a claim or a blob. */
   streams(prefix: string): Promise<readonly string[]>;
-  /** Streams due at or before `now`, earliest first. */
+  /** Streams due at or before `now`, earliest first; a damaged one too, so that a caller who meets it goes on to the next. */
   due(now: number, limit: number): Promise<readonly DueStream[]>;
   /** Stores bytes for a stream, before the append that names them. The same bytes twice are stored once. */
   putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef>;
   /** The bytes, checked against their name. */
   getBlob(ref: BlobRef): Promise<Uint8Array>;
-  /** Erases a stream, its lease, its due time, and blobs that no other stream uses. A leased stream needs its epoch. */
+  /**
+   * Erases a stream, its lease, its due time, and blobs that no other stream uses. One that was ever claimed needs its newest
+   * epoch (else `journal/stale-epoch`), and epochs given out later are above it: a zombie stays fenced.
+   */
   erase(stream: string, epoch?: number): Promise<void>;
   close(): Promise<void>;
 }
