@@ -17,5 +17,43 @@ export { claudeEnvironment, codexAuth, codexConfig, codexDefaultConfig, codexEnv
 export type { Scenario } from './scenarios/scenario.ts';
 export { effectStep, scriptOf } from './scenarios/scenario.ts';
 export { findScenario, scenarios } from './scenarios/catalogue.ts';
-export { installFakeCli } from './fake-cli/index.ts';
-export type { Attempt, CliName, FakeCli, InstallOptions, Invocation, Play } from './fake-cli/index.ts';
+export {
+  appendTask,
+  authFailure,
+  deniedTools,
+  diesAtOnce,
+  failsForEver,
+  failsThenWell,
+  garbageInBetween,
+  grandchildHoldsStdout,
+  healthy,
+  initThenDies,
+  innerRetryHeals,
+  installFakeCli,
+  killedInText,
+  killedInTool,
+  killedInWindow,
+  limitWordsInOutput,
+  neverEnds,
+  overloadedAfterTool,
+  overloadedThenWell,
+  parsePlay,
+  PlayError,
+  recordedCell,
+  resultThenHang,
+  taskSteps,
+  unknownSession,
+  usageLimit,
+} from './fake-cli/index.ts';
+export type {
+  Attempt,
+  CliName,
+  FailureName,
+  FakeCli,
+  InstallOptions,
+  Invocation,
+  Play,
+  PlayStep,
+  PlayTask,
+  PlayTemperament,
+} from './fake-cli/index.ts';

@@ -133,9 +133,6 @@ export type RunOutcome = 'done' | 'failed' | 'cancelled';
 /** The types in `run:<id>`. */
 export type RunEventType = keyof RunEventData;
 
-/** One of the events above, before it is stored. */
-export type RunEvent = { [Type in RunEventType]: NewEvent<Type, RunEventData[Type] & Json> }[RunEventType];
-
 /** Version and upcasts of each type; this folder owns them all. */
 export const runEventTable: EventTable & Readonly<Record<RunEventType, { readonly v: number }>> = {
   'run.accepted': { v: 1 },
