@@ -98,23 +98,24 @@ export function bringsResult(message: Shape): boolean {
  */
 export function keeps(session: string, callId: string): boolean {
   const id = callId.split('@').at(-1) ?? callId;
+  const inner = id !== callId;
   // A file is long and asked about every call: only lines that name this one are looked at.
   for (let at = session.indexOf(id); at >= 0;) {
     const end = session.indexOf('\n', at);
     const line = session.slice(session.lastIndexOf('\n', at) + 1, end < 0 ? undefined : end);
-    if (holdsResult(line, id)) return true;
+    if (holdsResult(line, id, inner)) return true;
     at = end < 0 ? -1 : session.indexOf(id, end);
   }
   return false;
 }
 
-function holdsResult(text: string, id: string): boolean {
+function holdsResult(text: string, id: string, inner: boolean): boolean {
   const line = parse(text);
   if (textAt(line, 'type') !== 'user' || line === undefined) return false;
   const message = shapeAt(line, 'message');
-  if (toolOutput(message?.['content']).includes(`<tool-use-id>${id}</tool-use-id>`)) return true;
+  if (inner && toolOutput(message?.['content']).includes(`<tool-use-id>${id}</tool-use-id>`)) return true;
   if (line['toolUseResult'] === interrupted) return false;
-  if (textAt(shapeAt(line, 'toolUseResult'), 'status') === 'async_launched') return false;
+  if (inner && textAt(shapeAt(line, 'toolUseResult'), 'status') === 'async_launched') return false;
   return shapesAt(message, 'content').some(
     (block) => textAt(block, 'type') === 'tool_result' && textAt(block, 'tool_use_id') === id,
   );

@@ -229,6 +229,15 @@ describe('sessions', () => {
     expect(played.target).toBeUndefined();
   });
 
+  test('an id that nobody knows stays that, even if the CLI answers under another one', () => {
+    const lines = recorded('resume-unknown').map((line) =>
+      line.replace(`"session_id":"${id}"`, '"session_id":"another"'),
+    );
+    expect(play(lines, { mode: 'resume', sessionId: id }).ending).toMatchObject({
+      failure: { type: 'session_not_found' },
+    });
+  });
+
   test('a resume that goes on in another session is a lost context, even when it succeeds', () => {
     const lines = [say.init(), done, say.result()];
     const { ending } = play(lines, { mode: 'resume', sessionId: id });
