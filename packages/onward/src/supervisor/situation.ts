@@ -63,7 +63,11 @@ export function isWallUsed(run: RunState, now: number): boolean {
 }
 
 /** The unbroken run of failures without progress just before now. */
-function failingStreak(episode: readonly AttemptState[]): readonly AttemptState[] {
+function failingStreak(all: readonly AttemptState[]): readonly AttemptState[] {
+  // Waiting for the end of a usage limit costs no attempt.
+  const episode = all.filter(
+    (attempt) => attempt.end?.kind !== 'failed' || attempt.end.classification.class !== 'quota',
+  );
   const lastGood = episode.findLastIndex((attempt) => attempt.progressed || attempt.end?.kind !== 'failed');
   const afterProgress = lastGood >= 0 && episode[lastGood]?.end?.kind === 'failed' ? lastGood : lastGood + 1;
   return episode.slice(afterProgress);
