@@ -70,6 +70,20 @@ class RunCoordinator implements Coordinator {
   }
 
   async advance(_key: string, signal: Signal): Promise<RunAdvance> {
+    try {
+      return await this.#advance(signal);
+    } catch (error) {
+      throw error instanceof LeaseLost ? await this.#lost() : error;
+    }
+  }
+
+  /** What a person is told when another process has taken the run over: who has it now. */
+  async #lost(): Promise<OnwardError> {
+    const lease = await this.#deps.journal.lease(runStream(this.#id));
+    return runHeld(this.#id, lease?.holder.pid);
+  }
+
+  async #advance(signal: Signal): Promise<RunAdvance> {
     if (this.#failed !== undefined) throw this.#failed.error;
     if (this.#runner !== undefined) return { kind: 'waiting', on: 'runner' };
     const before = await this.#load();
@@ -238,8 +252,9 @@ class RunCoordinator implements Coordinator {
 }
 
 /** The error for a run that another live process keeps going. */
-export function runHeld(id: string, pid: number): OnwardError {
-  return new OnwardError('run/held', `A live process (pid ${pid}) is keeping this run going.`, {
+export function runHeld(id: string, pid: number | undefined): OnwardError {
+  const who = pid === undefined ? 'Another process' : `A live process (pid ${pid})`;
+  return new OnwardError('run/held', `${who} is keeping this run going.`, {
     place: runStream(id),
     next: [`onward tail ${id}`, `onward cancel ${id}`],
   });
