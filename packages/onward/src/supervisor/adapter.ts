@@ -1,4 +1,4 @@
-import type { Failure } from '../kernel/failure.ts';
+import type { DeniedCall, Failure } from '../kernel/failure.ts';
 import type { Json } from '../kernel/json.ts';
 
 /** The user's own command: `argv[0]` is the program as typed, the rest its arguments, unchanged. */
@@ -183,6 +183,8 @@ export interface AgentAdapter {
   sessionFile(place: AgentPlace, sessionId: string): Promise<string | undefined>;
   /** Whether the conversation's own file has the result of that call. Absent where its ids are not those of the stream. */
   keeps?(session: string, callId: string): boolean;
+  /** What the user would have to give or set so that these calls are allowed; a sentence. */
+  wouldAllow?(denied: readonly DeniedCall[]): string;
   /** The command a person would type to continue by hand. */
   byHand(program: string, sessionId: string): string;
 }

@@ -2,7 +2,7 @@ import { classify } from '../kernel/classify.ts';
 import { type Continuable, decide, type Decision } from '../kernel/decide.ts';
 import type { NewEvent } from '../kernel/envelope.ts';
 import { assertNever } from '../kernel/error.ts';
-import type { Classification, Failure } from '../kernel/failure.ts';
+import type { Classification, Failure, FailureClass } from '../kernel/failure.ts';
 import type { AgentAdapter } from './adapter.ts';
 import type { AttemptResult } from './attempt-result.ts';
 import { placeOf, type SupervisorDeps } from './deps.ts';
@@ -98,7 +98,8 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
     willRetry: nextAt !== null,
     nextAt,
   });
-  const rest = restAfter(decision, classification, failure, cause?.kind);
+  const help = failure.denied === undefined ? undefined : adapter.wouldAllow?.(failure.denied);
+  const rest = restAfter(decision, { kind: classification.class, failure, help }, cause?.kind);
   const read = cause?.kind === 'cancelled' ? [runEvent('inbox.read', { position: cause.inbox })] : [];
   return {
     events: [
@@ -132,17 +133,23 @@ function nextAttemptAt(decision: Decision): number | null {
   }
 }
 
+interface Rested {
+  readonly kind: FailureClass;
+  readonly failure: Failure;
+  /** What a person can do about it, where the adapter knows. */
+  readonly help: string | undefined;
+}
+
 /** The event that ends or rests the run in the same append; `undefined` when another attempt follows. */
 function restAfter(
   decision: Decision,
-  { class: kind }: Classification,
-  failure: Failure,
+  { kind, failure, help }: Rested,
   cause: 'cancelled' | 'interrupted' | undefined,
 ): NewEvent | undefined {
   const pause = (reason: PauseReason, until?: number): NewEvent =>
     runEvent('run.paused', {
       reason,
-      because: sentence(failure.message, decision.because),
+      because: [sentence(failure.message, decision.because), help].filter((part) => part !== undefined).join(' '),
       ...(until === undefined ? {} : { until }),
     });
   switch (decision.action) {

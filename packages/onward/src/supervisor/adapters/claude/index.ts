@@ -22,5 +22,9 @@ export const claudeAdapter: AgentAdapter = {
   identify,
   sessionFile,
   keeps,
+  wouldAllow: (denied) => {
+    const tools = [...new Set(denied.map((call) => call.tool))].join(' ');
+    return `To allow it: start again with --allowedTools ${tools}, or allow it in the settings of Claude Code and resume.`;
+  },
   byHand: (program, sessionId) => `${program} --resume ${sessionId}`,
 };

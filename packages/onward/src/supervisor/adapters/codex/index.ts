@@ -20,5 +20,7 @@ export const codexAdapter: AgentAdapter = {
   reader: () => new CodexReader(),
   identify,
   sessionFile,
+  wouldAllow: () =>
+    'To allow it: start again with -s workspace-write (or another sandbox), or set sandbox_mode in config.toml and resume.',
   byHand: (program, sessionId) => `${program} exec resume ${sessionId} "PROMPT"`,
 };
