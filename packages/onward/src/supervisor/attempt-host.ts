@@ -26,7 +26,7 @@ export type Swept =
 export interface LiveAttempt {
   readonly pid: number;
   readonly startedAt: string;
-  /** Every line from the first byte; ends when the agent has exited and all is read. One reader. */
+  /** Every line from the first byte; ends when the agent has exited, or `finish` has given up, and all is read. One reader. */
   readonly lines: AsyncIterable<SpoolLine>;
   /** Output waits that nobody has read yet. */
   hasUnread(): boolean;

@@ -3,7 +3,7 @@ import type { Stopper } from './stopper.ts';
 
 /** The locks on conversations that one attempt holds: on the id it asked for, and on another one if the agent chose so. */
 export interface ConversationLocks {
-  /** Takes the lock of a conversation, or asks the attempt to stop since another process has it. Twice is once. */
+  /** Takes the lock of a conversation, or asks the attempt to stop since another process has it or it cannot be taken. Twice is once. */
   take(sessionId: string, stopper: Stopper): Promise<void>;
   release(): void;
 }
@@ -16,7 +16,8 @@ export function createConversationLocks(host: AttemptHost, agent: string): Conve
     take: async (sessionId, stopper) => {
       if (held.has(sessionId)) return;
       held.set(sessionId, () => undefined);
-      const lock = await host.lock(agent, sessionId);
+      const lock = await host.lock(agent, sessionId).catch((error: unknown) => ({ error }));
+      if ('error' in lock) return stopper.request({ kind: 'broken', error: lock.error });
       if (!lock.ok) return stopper.request({ kind: 'held', pid: lock.pid });
       if (released) return lock.release();
       held.set(sessionId, () => lock.release());

@@ -2,6 +2,7 @@ import { assertNever, OnwardError } from '../kernel/error.ts';
 import type { Lease } from '../kernel/journal.ts';
 import type { Signal } from '../kernel/signal.ts';
 import type { AgentAdapter } from './adapter.ts';
+import { carefulAdapter } from './careful-adapter.ts';
 import type { SupervisorDeps } from './deps.ts';
 import { planAttempt } from './plan-attempt.ts';
 import { recoverAttempt } from './recover-attempt.ts';
@@ -25,9 +26,9 @@ export interface Coordinator {
   readonly prefix: string;
   /** Does the next thing for the run, however it was left; returns within seconds. */
   advance(key: string, signal: Signal): Promise<RunAdvance>;
-  /** Ends the attempt under way or the wait, and checkpoints the run as interrupted (Ctrl-C). */
+  /** Ends the attempt under way or the wait, and checkpoints the run as interrupted (Ctrl-C); twice means at once. */
   interrupt(because: string): void;
-  /** Gives the lease up and stops renewing. The run stays as it is on record. */
+  /** Ends what still runs, stops renewing and gives the lease up. The run stays as it is on record. */
   close(): Promise<void>;
 }
 
@@ -49,6 +50,7 @@ class RunCoordinator implements Coordinator {
   #runner: { readonly stopper: Stopper; readonly done: Promise<void> } | undefined;
   #failed: { readonly error: unknown } | undefined;
   #interrupted: string | undefined;
+  #toldHeld = false;
 
   constructor(deps: SupervisorDeps, id: string, onRunnerEnd: () => void) {
     this.#deps = deps;
@@ -58,6 +60,7 @@ class RunCoordinator implements Coordinator {
   }
 
   interrupt(because: string): void {
+    if (this.#interrupted !== undefined) this.#runner?.stopper.hurry();
     this.#interrupted ??= because;
     this.#runner?.stopper.request({ kind: 'interrupted', because });
     this.#onRunnerEnd();
@@ -65,6 +68,8 @@ class RunCoordinator implements Coordinator {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    // Nobody renews the lease any more, so nothing may run on under it.
+    this.#runner?.stopper.request({ kind: 'broken', error: new LeaseLost('this process gave the run up') });
     await this.#runner?.done;
     if (this.#writer !== undefined) await this.#deps.journal.release(this.#writer.lease).catch(() => undefined);
   }
@@ -189,7 +194,12 @@ class RunCoordinator implements Coordinator {
     const attempt = writer.state().attempts.at(-1) as AttemptState;
     const stopper = createStopper();
     const carryOut = async (): Promise<void> => {
-      const result = await runAttempt(this.#deps, writer, { adapter, attempt, prompt: planned.prompt, stopper });
+      const lookForCancel = async (): Promise<void> => {
+        const cancel = await this.#findCancel(writer.state().inbox);
+        if (cancel !== undefined) stopper.request({ kind: 'cancelled', ...cancel });
+      };
+      const plan = { adapter, attempt, prompt: planned.prompt, stopper, lookForCancel };
+      const result = await runAttempt(this.#deps, writer, plan);
       const settled = await settleAttempt(this.#deps, writer, adapter, result);
       await writer.append(settled.events, { due: settled.due, inboxRead: settled.inboxRead });
     };
@@ -203,7 +213,7 @@ class RunCoordinator implements Coordinator {
     const adapter = this.#adapter(writer.state());
     const attempt = writer.state().attempts.at(-1) as AttemptState;
     const recovered = await recoverAttempt(this.#deps, writer, adapter, attempt);
-    if (recovered.kind === 'held') return { kind: 'again', at: clock.now() + heldRetryMs };
+    if (recovered.kind === 'held') return this.#waitForHolder(attempt.n, recovered.pid);
     const cancel = await this.#findCancel(writer.state().inbox);
     const result =
       cancel === undefined
@@ -212,6 +222,16 @@ class RunCoordinator implements Coordinator {
     const settled = await settleAttempt(this.#deps, writer, adapter, result);
     await writer.append(settled.events, { due: settled.due, inboxRead: settled.inboxRead });
     return { kind: 'again', at: clock.now() };
+  }
+
+  /** The other one may have been stopped or asleep for a while only: it lets go when it learns that the run has moved on. */
+  #waitForHolder(attempt: number, pid: number | undefined): RunAdvance {
+    if (this.#interrupted !== undefined) throw runHeld(this.#id, pid);
+    const who = pid === undefined ? 'Another live process' : `A live process (pid ${pid})`;
+    const text = `${who} still has this conversation; waiting until it lets go.`;
+    if (!this.#toldHeld) this.#deps.live?.({ run: this.#id, attempt, observation: { kind: 'notice', text } });
+    this.#toldHeld = true;
+    return { kind: 'again', at: this.#deps.clock.now() + heldRetryMs };
   }
 
   /** Long work goes on beside the engine; its end, good or bad, leads to another advance. */
@@ -244,7 +264,7 @@ class RunCoordinator implements Coordinator {
 
   #adapter(run: RunState): AgentAdapter {
     const adapter = this.#deps.adapters.find((candidate) => candidate.name === run.accepted.agent);
-    if (adapter !== undefined) return adapter;
+    if (adapter !== undefined) return carefulAdapter(adapter, run.accepted.identity);
     throw new OnwardError('run/unknown-agent', `No adapter named ${run.accepted.agent} is known here.`, {
       place: runStream(this.#id),
     });

@@ -119,6 +119,15 @@ type Started = Awaited<ReturnType<AttemptHost['start']>>;
 async function start(spec: AttemptSpec, folder: string, clock: Clock): Promise<Started> {
   const guarded = await startGuard({ marker: spec.marker });
   if (!guarded.started) return { ok: false, failure: spawnFailure(guarded.fault) };
+  try {
+    return await startGuarded(spec, folder, clock, guarded.guard);
+  } catch (error) {
+    await guarded.guard.release();
+    throw error;
+  }
+}
+
+async function startGuarded(spec: AttemptSpec, folder: string, clock: Clock, guard: Guard): Promise<Started> {
   const started = await startAgent({
     argv: spec.launch.argv,
     cwd: spec.cwd,
@@ -128,11 +137,11 @@ async function start(spec: AttemptSpec, folder: string, clock: Clock): Promise<S
     stdin: { kind: 'open' },
   });
   if (!started.started) {
-    await guarded.guard.release();
+    await guard.release();
     return { ok: false, failure: spawnFailure(started.fault) };
   }
-  guarded.guard.watch(started.agent.identity);
-  return { ok: true, attempt: live(started.agent, guarded.guard, spec.marker, clock) };
+  guard.watch(started.agent.identity);
+  return { ok: true, attempt: live(started.agent, guard, spec.marker, clock) };
 }
 
 function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAttempt {
@@ -163,6 +172,8 @@ function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAtt
     finish: async (boundMs) => {
       const last = await sweep({ marker, seen: [agent.identity], group: agent.identity.pid, clock, boundMs });
       if (last.gone) await guard.release();
+      // Whatever cannot be ended may go on writing; nobody reads it any more.
+      else spool.final();
       return summarise(last, swept);
     },
   };

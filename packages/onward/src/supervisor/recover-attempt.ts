@@ -30,6 +30,7 @@ export async function recoverAttempt(
     if (attempt.sessionId !== undefined) await locks.take(attempt.sessionId, stopper);
     const held = stopper.cause();
     if (held?.kind === 'held') return { kind: 'held', pid: held.pid };
+    if (held?.kind === 'broken') throw held.error;
     return { kind: 'result', result: await readLeft(deps, writer, adapter, attempt) };
   } finally {
     locks.release();

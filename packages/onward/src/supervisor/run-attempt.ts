@@ -1,6 +1,7 @@
 import { assertNever } from '../kernel/error.ts';
+import type { Failure } from '../kernel/failure.ts';
 import { type Watch, type WatchdogLimits, type WatchdogName, watchdogs } from '../processes/index.ts';
-import type { AgentAdapter, Launch, LaunchInput, Observation } from './adapter.ts';
+import type { AgentAdapter, AttemptReader, Launch, LaunchInput, Observation } from './adapter.ts';
 import type { LiveAttempt } from './attempt-host.ts';
 import { type AttemptResult, concludeAttempt, failureOf } from './attempt-result.ts';
 import { createConversationLocks, type ConversationLocks } from './conversation-locks.ts';
@@ -24,6 +25,8 @@ export interface AttemptPlan {
   readonly attempt: AttemptState;
   readonly prompt: string;
   readonly stopper: Stopper;
+  /** Requests a stop if somebody has cancelled the run, however lately. */
+  readonly lookForCancel: () => Promise<void>;
 }
 
 /**
@@ -36,21 +39,39 @@ export async function runAttempt(deps: SupervisorDeps, writer: RunWriter, plan: 
     if (plan.attempt.sessionId !== undefined) await locks.take(plan.attempt.sessionId, plan.stopper);
     // After the lock: whoever was stopped in between and comes back late sees that the run has moved on.
     if (!(await deps.journal.renew(writer.lease, leaseMs))) throw new LeaseLost('another process has claimed the run');
+    await plan.lookForCancel();
     const cause = plan.stopper.cause();
+    if (cause?.kind === 'broken') throw cause.error;
     const failure = failureOf(cause);
     if (cause !== undefined && failure !== undefined)
       return { ...neverBegun, ending: { ok: false, failure }, stopped: cause };
-    const launch = plan.adapter.launch(launchInput(deps, writer.state(), plan));
-    const { cwd } = writer.state().accepted;
-    const started = await deps.host.start({ launch, cwd, env: deps.env, marker: plan.attempt.marker });
+    const started = await start(deps, writer.state(), plan);
     if (!started.ok) return { ...neverBegun, ending: { ok: false, failure: started.failure } };
-    return await superviseLive(deps, writer, plan, { launch, live: started.attempt, locks });
+    return await superviseLive(deps, writer, plan, { ...started, live: started.attempt, locks });
   } finally {
     locks.release();
   }
 }
 
 const neverBegun = { session: '', swept: { gone: true, killed: 0 }, begun: false } as const;
+
+type Started =
+  | { readonly ok: true; readonly launch: Launch; readonly reader: AttemptReader; readonly attempt: LiveAttempt }
+  | { readonly ok: false; readonly failure: Failure };
+
+/** Whatever goes wrong here is a failed start, not an end of Onward. */
+async function start(deps: SupervisorDeps, run: RunState, plan: AttemptPlan): Promise<Started> {
+  try {
+    const launch = plan.adapter.launch(launchInput(deps, run, plan));
+    const reader = plan.adapter.reader();
+    const { marker } = plan.attempt;
+    const started = await deps.host.start({ launch, cwd: run.accepted.cwd, env: deps.env, marker });
+    return started.ok ? { ok: true, launch, reader, attempt: started.attempt } : started;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { ok: false, failure: { process: 'spawn-failed', message: `The agent could not be started: ${why}` } };
+  }
+}
 
 /** What an adapter is told to launch. */
 export function launchInput(
@@ -73,6 +94,7 @@ export function launchInput(
 
 interface Live {
   readonly launch: Launch;
+  readonly reader: AttemptReader;
   readonly live: LiveAttempt;
   readonly locks: ConversationLocks;
 }
@@ -81,7 +103,7 @@ async function superviseLive(
   deps: SupervisorDeps,
   writer: RunWriter,
   plan: AttemptPlan,
-  { launch, live, locks }: Live,
+  { launch, reader, live, locks }: Live,
 ): Promise<AttemptResult> {
   const { attempt, adapter, stopper } = plan;
   const run = writer.state();
@@ -90,7 +112,6 @@ async function superviseLive(
   const watch = watchdogs({ clock: deps.clock, limits, signal: over.signal, hasUnread: () => live.hasUnread() });
   const resultSeen = Promise.withResolvers<void>();
   const queue = createEventQueue(writer, (error) => stopper.request({ kind: 'broken', error }));
-  const reader = adapter.reader();
   await queue.push([runEvent('attempt.spawned', { n: attempt.n, pid: live.pid, startedAt: live.startedAt })]);
   const saw = (observation: Observation): void => {
     tellWatchdogs(watch, observation);
@@ -114,13 +135,14 @@ async function superviseLive(
   const reading = readOutput(live.lines, sink).catch((error: unknown) => stopper.request({ kind: 'broken', error }));
   const watching = watchOver(watch, run.accepted.policy.policy.timeouts, stopper);
   const stopping = stopper.stopped.then(() => live.stop(launch.ladder, resultSeen.promise));
+  void stopper.hurried.then(() => live.hurry());
   await openInput(live, launch);
   await Promise.race([live.exited, stopping]);
   over.abort();
   await watching;
   const swept = await live.finish(run.accepted.policy.policy.timeouts.goneMs);
   const exit = swept.gone ? await live.exited : undefined;
-  if (swept.gone) await reading;
+  await reading;
   const stopped = stopper.cause();
   if (stopped?.kind === 'broken') throw stopped.error;
   return concludeAttempt(deps, { adapter, attempt, cwd: run.accepted.cwd }, reader, {

@@ -351,9 +351,10 @@ function startCall(attempt: AttemptDraft, data: RunEventData['call.started']): v
 }
 
 function finishCall(run: RunDraft, attempt: AttemptDraft, data: RunEventData['call.finished']): void {
-  change(attempt, data.callId, { state: 'finished', ok: data.ok, output: data.output });
   const call = attempt.calls[attempt.byId.get(data.callId) ?? -1];
-  if (call === undefined) return;
+  // An agent reports the end of a refused call as well; it did not run all the same.
+  if (call === undefined || call.state === 'refused') return;
+  change(attempt, data.callId, { state: 'finished', ok: data.ok, output: data.output });
   const identity = callIdentity(call);
   if (!run.finished.has(identity)) attempt.progressed = true;
   run.finished.add(identity);

@@ -85,7 +85,11 @@ function inAttempt(view: RunView, event: RunStreamEvent, data: Fields): RunView 
   if (attempt === undefined) return view;
   const callId = text(data['callId']);
   const setCall = (state: 'finished' | 'refused'): RunView =>
-    change(view, event, { calls: attempt.calls.map((call) => (call.callId === callId ? { ...call, state } : call)) });
+    change(view, event, {
+      calls: attempt.calls.map((call) =>
+        call.callId === callId && call.state !== 'refused' ? { ...call, state } : call,
+      ),
+    });
   switch (event.type) {
     case 'delta':
       return change(view, event, { live: attempt.live + text(data['text']) });

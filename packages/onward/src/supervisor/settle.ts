@@ -11,6 +11,9 @@ import type { AttemptState, RunState } from './run-state.ts';
 import type { RunWriter } from './run-writer.ts';
 import { isSilent, situationOf } from './situation.ts';
 
+/** Most lost calls that one event names: the last ones, of which a continuation quotes a few. */
+const maxLost = 1_000;
+
 /** What one append records about the end of an attempt: the facts, the decision, and where that leaves the run. */
 export interface Settled {
   readonly events: readonly NewEvent[];
@@ -67,7 +70,7 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
   const { adapter, run, attempt, result, failure } = failing;
   const classification = classify(failure);
   const continuable = continuableAfter(run, attempt, result, classification);
-  const fingerprint = await deps.host.fingerprint(run.accepted.cwd);
+  const fingerprint = await deps.host.fingerprint(run.accepted.cwd).catch(() => undefined);
   const { account } = await adapter.identify(placeOf(deps, run.accepted.cwd));
   const cause =
     result.stopped?.kind === 'cancelled' || result.stopped?.kind === 'interrupted' ? result.stopped : undefined;
@@ -89,7 +92,7 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
     n: attempt.n,
     failure,
     classification,
-    lost: lostOf(adapter, attempt, result, classification),
+    lost: lostOf(adapter, attempt, result, classification).slice(-maxLost),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(result.sessionId === undefined ? {} : { sessionId: result.sessionId }),
     continuable,

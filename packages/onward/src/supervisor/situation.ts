@@ -39,7 +39,7 @@ export function situationOf(run: RunState, attempt: AttemptState, failed: Failed
     silent: isSilent(attempt),
     repeatable: run.attempts.every((other) => other.calls.every((call) => call.state === 'refused')),
     credentialChanged: failed.credentialChanged,
-    poisoned: isPoisoned(run, attempt, failed.classification, progressed),
+    poisoned: isPoisoned(run, attempt, failed, progressed),
     repairable: false,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(resetsAt === undefined ? {} : { resetsAt }),
@@ -87,7 +87,10 @@ function changedWorkspace(run: RunState, attempt: AttemptState, fingerprint: str
  * The history itself is at fault: a continuation that is refused as input, or that meets the very same fault as the
  * attempt before without any progress. Faults that pass by themselves (transient, throttled) never count.
  */
-function isPoisoned(run: RunState, attempt: AttemptState, now: Classification, progressed: boolean): boolean {
+function isPoisoned(run: RunState, attempt: AttemptState, failed: FailedAttempt, progressed: boolean): boolean {
+  const now = failed.classification;
+  // That our own process died, or could not start the agent, says nothing about the conversation.
+  if (failed.failure.process === 'host-crashed' || failed.failure.process === 'spawn-failed') return false;
   if (attempt.mode !== 'continue' || progressed) return false;
   if (now.class === 'input') return true;
   if (now.class !== 'crash' && now.class !== 'incomplete' && now.class !== 'unclassified') return false;

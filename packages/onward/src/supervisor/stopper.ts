@@ -16,12 +16,16 @@ export interface Stopper {
   request(cause: StopCause): void;
   cause(): StopCause | undefined;
   readonly stopped: Promise<StopCause>;
+  /** No more patience: whatever is being waited for is not waited for. */
+  hurry(): void;
+  readonly hurried: Promise<void>;
 }
 
 /** A stopper without a reason yet. */
 export function createStopper(): Stopper {
   let first: StopCause | undefined;
   const { promise, resolve } = Promise.withResolvers<StopCause>();
+  const haste = Promise.withResolvers<void>();
   return {
     request: (cause) => {
       first ??= cause;
@@ -29,5 +33,7 @@ export function createStopper(): Stopper {
     },
     cause: () => first,
     stopped: promise,
+    hurry: () => haste.resolve(),
+    hurried: haste.promise,
   };
 }

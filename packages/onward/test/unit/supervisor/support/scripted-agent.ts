@@ -184,7 +184,11 @@ export class ScriptedAgent implements LiveAttempt {
   }
 
   async finish(): Promise<Swept> {
-    if (this.immortal.length > 0) return { gone: false, pids: this.immortal };
+    if (this.immortal.length > 0) {
+      this.#spool.ended = true;
+      this.#spool.wake();
+      return { gone: false, pids: this.immortal };
+    }
     const killed = this.isAlive ? 1 : 0;
     this.exit(null, 'SIGKILL');
     return { gone: true, killed };
