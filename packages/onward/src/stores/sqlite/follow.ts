@@ -2,7 +2,6 @@ import type { StoredEvent } from '../../kernel/envelope.ts';
 import type { Clock } from '../../kernel/ports.ts';
 import type { Signal } from '../../kernel/signal.ts';
 import type { Wakeups } from '../wakeups.ts';
-import type { Cursor } from './event-table.ts';
 import type { Reader, ReadPage } from './reader.ts';
 
 /** What following a stream needs. */
@@ -25,7 +24,6 @@ export async function* followStream(
   signal: Signal,
 ): AsyncGenerator<StoredEvent> {
   const { reader, wakeups, isClosed } = options;
-  const start: Cursor = { position: after, checksum: undefined };
   let page: ReadPage | undefined;
   const waiting: Waiting = { woken: false, wake: undefined };
   // Listens from before the first look, so that no append falls between a look and the wait.
@@ -41,9 +39,9 @@ export async function* followStream(
         if (!waiting.woken && page.version === (await reader.version().catch(quietly(isClosed)))) continue;
       }
       waiting.woken = false;
-      const next: ReadPage | undefined = await reader.page(stream, page?.cursor ?? start).catch(quietly(isClosed));
-      if (next === undefined || (page !== undefined && page.incarnation !== 0 && next.incarnation !== page.incarnation))
-        return;
+      const look: Promise<ReadPage> = page === undefined ? reader.first(stream, after) : reader.next(stream, page);
+      const next = await look.catch(quietly(isClosed));
+      if (next === undefined || isAnother(page, next)) return;
       page = next;
       for (const event of page.events) {
         if (signal.aborted) return;
@@ -53,6 +51,11 @@ export async function* followStream(
   } finally {
     stop();
   }
+}
+
+/** True when the stream was erased between two looks. */
+function isAnother(page: ReadPage | undefined, next: ReadPage): boolean {
+  return page !== undefined && page.incarnation !== 0 && page.incarnation !== next.incarnation;
 }
 
 interface Waiting {

@@ -66,25 +66,39 @@ export class Reader {
     return this.snapshot((tables) => tables.version());
   }
 
-  /** The next events after a cursor, in one snapshot. */
-  page(stream: string, cursor: Cursor): Promise<ReadPage> {
+  /** The first events after a position, in one snapshot. */
+  first(stream: string, after: number): Promise<ReadPage> {
+    return this.#page(stream, { position: after, checksum: undefined }, 0);
+  }
+
+  /**
+   * The events after those of a page. When the stream was erased since, and perhaps made anew, the result is empty and of
+   * another incarnation.
+   */
+  next(stream: string, page: ReadPage): Promise<ReadPage> {
+    return this.#page(stream, page.cursor, page.incarnation);
+  }
+
+  #page(stream: string, cursor: Cursor, expected: number): Promise<ReadPage> {
     return this.snapshot((tables) => {
       const row = tables.streams.get(stream);
-      const version = tables.version();
-      if (row === undefined) return { events: [], cursor, complete: true, incarnation: 0, version };
-      return { ...tables.events.page(stream, row, cursor, PAGE_SIZE), incarnation: row.id, version };
+      const incarnation = row?.id ?? 0;
+      const from = { incarnation, version: tables.version() };
+      const isAnother = expected !== 0 && incarnation !== expected;
+      if (row === undefined || isAnother) return { events: [], cursor, complete: true, ...from };
+      return { ...tables.events.page(stream, row, cursor, PAGE_SIZE), ...from };
     });
   }
 
   /** All events after a position. */
   async all(stream: string, after: number): Promise<readonly StoredEvent[]> {
-    const first = await this.page(stream, { position: after, checksum: undefined });
+    const first = await this.first(stream, after);
     if (first.complete) return first.events;
     const found = [first.events];
     let page = first;
     while (!page.complete) {
       await nextTurn();
-      page = await this.page(stream, page.cursor);
+      page = await this.next(stream, page);
       // Erased, and perhaps made anew, between two pages: what was read so far is no history of anything.
       if (page.incarnation !== first.incarnation) return this.all(stream, after);
       found.push(page.events);

@@ -95,6 +95,8 @@ const FAULTS: Readonly<Record<number, Fault>> = {
     sentence: (path) => `A value is too large for the journal ${path}.`,
     next: () => ['Split the body or keep it outside the journal.'],
   },
+  // Every row has its own place, so one that is taken was not written by an append.
+  19: DAMAGED,
   26: {
     code: 'journal/not-a-database',
     sentence: (path) => `${path} is not a database, so it is no journal.`,

@@ -78,6 +78,20 @@ export const followCases: readonly JournalCase[] = [
     },
   },
   {
+    name: 'following ends quietly when the stream is erased and made anew before the next look',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        await add(journal, 'run:a', 1, 2);
+        const following = journal.follow('run:a', 0, new AbortController().signal)[Symbol.asyncIterator]();
+        await following.next();
+        await following.next();
+        const end = following.next();
+        await Promise.all([journal.erase('run:a'), add(journal, 'run:a', 'new', 'new', 'new')]);
+        deepEqual(await end, { done: true, value: undefined });
+      }),
+  },
+  {
     name: 'a follower holds nothing while it waits: others append, and it may be left at any event',
     needs: [],
     run: (harness) =>

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OnwardError } from '../../../src/kernel/error.ts';
 import type { Journal } from '../../../src/kernel/journal.ts';
 import type { Commit } from '../../../src/stores/commit.ts';
 import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
@@ -92,6 +93,38 @@ describe('commits of a sqlite journal', () => {
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(results[1]).toMatchObject({ reason: { code: 'journal/failed' } });
     await expect(journal.streams('')).resolves.toEqual(['run:a', 'run:c']);
+  });
+
+  it('a refusal in the middle of a piece of work undoes what it had written, and nothing else', async () => {
+    const hash = {
+      sha256: (text: string): string => {
+        if (text.includes('poison')) throw new OnwardError('journal/full', 'No.');
+        return text.length.toString(16).padStart(64, '0');
+      },
+    };
+    await journal.close();
+    journal = await openSqliteJournal(harness.options({ path: `${harness.path}3`, hash }));
+    const poison = { stream: 'run:b', expected: 'any' as const, events: [{ ...event, data: 'poison' }] };
+    const results = await Promise.allSettled([
+      journal.append([add('run:a')]),
+      journal.append([add('run:half'), add('run:a'), poison]),
+      journal.append([add('run:c')]),
+    ]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: { code: 'journal/full' } });
+    await expect(journal.streams('')).resolves.toEqual(['run:a', 'run:c']);
+    await expect(journal.read('run:a')).resolves.toHaveLength(1);
+  });
+
+  it('a stream erased and made anew while it is read is read anew', async () => {
+    const events = Array.from({ length: 2500 }, (_, index) => ({ ...event, data: index }));
+    await journal.append([{ stream: 'run:a', expected: 0, events }]);
+    const reading = journal.read('run:a');
+    await journal.erase('run:a');
+    await journal.append([{ stream: 'run:a', expected: 0, events: events.toReversed() }]);
+    const read = (await reading).map((stored) => stored.data);
+    const sound = [[], events.map(({ data }) => data), events.map(({ data }) => data).toReversed()];
+    expect(sound).toContainEqual(read);
   });
 
   it('what a hook prevents before the commit is not written', async () => {

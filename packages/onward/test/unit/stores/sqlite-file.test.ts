@@ -16,6 +16,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Journal } from '../../../src/kernel/journal.ts';
 import { openSqliteJournal } from '../../../src/stores/sqlite/index.ts';
+import { assertDurable } from '../../../src/stores/sqlite/open-database.ts';
 import { random } from '../../fixtures/journal-clock.ts';
 import { sqliteHarness, type SqliteHarness, withRawDatabase } from '../../fixtures/sqlite-harness.ts';
 
@@ -114,6 +115,15 @@ describe('the file of a sqlite journal', () => {
     });
   });
 
+  it('may be named by a path that is relative to where the process was', async () => {
+    const before = process.cwd();
+    process.chdir(harness.folder);
+    const journal = await openSqliteJournal(harness.options({ path: 'here/journal.db' }));
+    process.chdir(before);
+    await expect(journal.append([one])).resolves.toMatchObject({ ok: true });
+    await journal.close();
+  });
+
   it('may be reached by a link', async () => {
     mkdirSync(dirname(harness.path), { recursive: true });
     const target = join(harness.folder, 'target.db');
@@ -124,6 +134,19 @@ describe('the file of a sqlite journal', () => {
       await expect(journal.read('run:a')).resolves.toHaveLength(1);
     });
     expect(statSync(target).size).toBeGreaterThan(0);
+  });
+});
+
+describe('what a connection must promise', () => {
+  it('is refused when it would not survive a crash', () => {
+    const db = new DatabaseSync(':memory:');
+    expect(() => assertDurable(db, 'here')).toThrow(
+      expect.objectContaining({
+        code: 'journal/durability',
+        message: expect.stringContaining('journal_mode is memory'),
+      }),
+    );
+    db.close();
   });
 });
 
