@@ -36,8 +36,10 @@ export interface AgentPlace {
 /** Who would pay and where requests would go: safe to record. */
 export interface AgentIdentity {
   readonly baseUrl: string;
-  /** Short hash that changes with the account or credential; never the credential. */
+  /** Short hash of who pays; never a credential. The same after a token was renewed. */
   readonly account: string;
+  /** Short hash of what is presented as proof, which a renewal changes; where absent, `account` stands for it. */
+  readonly credential?: string;
   /** For people: `API key`, `subscription`, `not logged in`. */
   readonly billing: string;
 }

@@ -29,14 +29,14 @@ export async function planAttempt(
   const file = mode === 'continue' && sessionId !== undefined ? await adapter.sessionFile(place, sessionId) : undefined;
   const copy = file === undefined ? undefined : await deps.host.copySession(file, marker);
   const prompt = await promptFor(deps, writer, mode);
-  const { account } = await adapter.identify(place);
+  const { account, credential } = await adapter.identify(place);
   const started = runEvent('attempt.started', {
     n,
     mode,
     ...(sessionId === undefined ? {} : { sessionId }),
     marker,
     prompt: await writer.body(prompt),
-    account,
+    credential: credential ?? account,
     ...(copy === undefined ? {} : { copy }),
   });
   const superseded =

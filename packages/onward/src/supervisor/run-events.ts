@@ -42,8 +42,8 @@ export interface RunEventData {
     readonly sessionId?: string;
     readonly marker: string;
     readonly prompt: Body;
-    /** Hash of credentials and account as they are now. */
-    readonly account: string;
+    /** Hash of the credential as it is now. */
+    readonly credential: string;
     /** Copy of the conversation's file made before it is continued. */
     readonly copy?: string;
   };

@@ -43,7 +43,7 @@ export interface AttemptState {
   readonly mode: AttemptMode;
   readonly marker: string;
   readonly prompt: Body;
-  readonly account: string;
+  readonly credential: string;
   readonly copy?: string;
   readonly startedAt: number;
   readonly endedAt?: number;

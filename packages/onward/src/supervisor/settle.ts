@@ -71,7 +71,7 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
   const classification = classify(failure);
   const continuable = continuableAfter(run, attempt, result, classification);
   const fingerprint = await deps.host.fingerprint(run.accepted.cwd).catch(() => undefined);
-  const { account } = await adapter.identify(placeOf(deps, run.accepted.cwd));
+  const { account, credential } = await adapter.identify(placeOf(deps, run.accepted.cwd));
   const cause =
     result.stopped?.kind === 'cancelled' || result.stopped?.kind === 'interrupted' ? result.stopped : undefined;
   const now = deps.clock.now();
@@ -81,7 +81,7 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
       classification,
       continuable,
       ...(fingerprint === undefined ? {} : { fingerprint }),
-      credentialChanged: account !== attempt.account,
+      credentialChanged: (credential ?? account) !== attempt.credential,
       ...(cause === undefined ? {} : { cancelled: cause.because }),
       now,
       sample: deps.random.next(),

@@ -43,13 +43,18 @@ async function login(baseUrl: string, place: AgentPlace, home: string | undefine
   const state = await readJson(join(folder, '.claude.json'));
   const owner = textAt(shapeAt(state, 'oauthAccount'), 'accountUuid');
   const tokens = shapeAt(await readJson(join(home, '.credentials.json')), 'claudeAiOauth');
-  if (owner !== undefined) return account(baseUrl, 'subscription', owner);
-  return tokens === undefined ? nobody : account(baseUrl, 'subscription', 'login');
+  if (owner === undefined && tokens === undefined) return nobody;
+  const known = account(baseUrl, 'subscription', owner ?? 'login');
+  const token = textAt(tokens, 'accessToken');
+  return token === undefined ? known : { ...known, credential: shortHash(token) };
 }
 
 function account(baseUrl: string, billing: string, secret: string): AgentIdentity {
-  const hash = createHash('sha256').update(`onward:claude:${secret}`).digest('hex').slice(0, 12);
-  return { baseUrl, account: hash, billing };
+  return { baseUrl, account: shortHash(secret), billing };
+}
+
+function shortHash(secret: string): string {
+  return createHash('sha256').update(`onward:claude:${secret}`).digest('hex').slice(0, 12);
 }
 
 async function readJson(path: string): Promise<Shape | undefined> {

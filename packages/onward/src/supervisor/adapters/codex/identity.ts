@@ -20,7 +20,11 @@ export async function identify(place: AgentPlace): Promise<AgentIdentity> {
   if (key !== undefined && key !== '') return account(baseUrl, key, 'API key');
   const auth = parseObject(await read(home, 'auth.json'));
   const tokens = asObject(auth?.['tokens']);
-  if (tokens !== undefined) return account(baseUrl, asString(tokens['account_id']) ?? 'login', 'subscription');
+  if (tokens !== undefined) {
+    const known = account(baseUrl, asString(tokens['account_id']) ?? 'login', 'subscription');
+    const token = asString(tokens['access_token']);
+    return token === undefined ? known : { ...known, credential: shortHash(token) };
+  }
   const stored = asString(auth?.['OPENAI_API_KEY']);
   if (stored === undefined && config.keyring)
     return { baseUrl, account: 'keyring', billing: 'login in the keyring of the system' };
@@ -29,8 +33,11 @@ export async function identify(place: AgentPlace): Promise<AgentIdentity> {
 
 function account(baseUrl: string, secret: string | undefined, billing: string): AgentIdentity {
   if (secret === undefined || secret === '') return { baseUrl, account: 'none', billing: 'not logged in' };
-  const hash = createHash('sha256').update(`onward:codex:${secret}`).digest('hex').slice(0, 12);
-  return { baseUrl, account: hash, billing };
+  return { baseUrl, account: shortHash(secret), billing };
+}
+
+function shortHash(secret: string): string {
+  return createHash('sha256').update(`onward:codex:${secret}`).digest('hex').slice(0, 12);
 }
 
 async function read(home: string | undefined, name: string): Promise<string> {

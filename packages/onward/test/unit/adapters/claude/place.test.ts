@@ -48,7 +48,10 @@ describe('who would pay', () => {
     await put('.claude/.credentials.json', { claudeAiOauth: { accessToken: 'first' } });
     const before = await identify();
     await put('.claude/.credentials.json', { claudeAiOauth: { accessToken: 'second' } });
-    expect(await identify()).toEqual(before);
+    const renewed = await identify();
+    expect(renewed.account).toBe(before.account);
+    expect(renewed.credential, 'what is presented has changed').not.toBe(before.credential);
+    expect(JSON.stringify([before, renewed])).not.toMatch(/first|second/u);
     await put('.claude.json', { oauthAccount: { accountUuid: 'u-2' } });
     expect((await identify()).account).not.toBe(before.account);
     expect(before.billing).toBe('subscription');

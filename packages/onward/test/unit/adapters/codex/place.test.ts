@@ -72,7 +72,9 @@ describe('who pays, and where requests go', () => {
     const first = await codexAdapter.identify(place());
     expect(first).toMatchObject({ baseUrl: 'default', billing: 'subscription' });
     auth('t-2', 'acc-1');
-    expect(await codexAdapter.identify(place())).toEqual(first);
+    const renewed = await codexAdapter.identify(place());
+    expect(renewed.account).toBe(first.account);
+    expect(renewed.credential, 'what is presented has changed').not.toBe(first.credential);
     auth('t-2', 'acc-2');
     expect((await codexAdapter.identify(place())).account).not.toBe(first.account);
   });
