@@ -16,6 +16,7 @@ const rules: readonly StderrRule[] = [
   },
   { pattern: /^Error (?:loading config|parsing -c overrides)/, type: 'invalid_input' },
   { pattern: /^Error: (?:Unknown feature flag|No such file or directory)\b/, type: 'invalid_input' },
+  { pattern: /^Error: .{1,80} is no longer supported\b/, type: 'invalid_input' },
   { pattern: /^Failed to read output schema file\b/, type: 'invalid_input' },
   { pattern: /^Not inside a trusted directory\b/, type: 'invalid_input' },
   { pattern: /^No prompt provided\b/, type: 'invalid_input' },

@@ -102,6 +102,7 @@ describe('the conversation', () => {
     'Error loading config.toml: model_providers contains reserved built-in provider IDs: `openai`.',
     "Error parsing -c overrides: Invalid override (missing '='): foo",
     'Error: Unknown feature flag: foo',
+    'Error: approval_policy = "untrusted" is no longer supported; remove this setting',
     'Not inside a trusted directory and --skip-git-repo-check was not specified.',
     'Failed to read output schema file /nonexistent: No such file or directory (os error 2)',
     'No prompt provided via stdin.',
