@@ -16,7 +16,10 @@ const inlineLimit = 32_768;
 export interface RunWriter {
   readonly lease: Lease;
   state(): RunState;
-  /** Resolves when durable. `due` as in `Append`; `inbox` clears the due time of the run's inbox. Throws `LeaseLost`. */
+  /**
+   * Resolves when durable. `due` as in `Append`; `inboxRead`, like the end of the run, clears the due time of its inbox.
+   * Throws `LeaseLost`.
+   */
   append(
     events: readonly NewEvent[],
     options?: { readonly due?: number | null; readonly inboxRead?: boolean },
@@ -51,8 +54,10 @@ export function createRunWriter(journal: Journal, clock: Clock, lease: Lease, st
       events,
       ...(options.due === undefined ? {} : { due: options.due }),
     };
-    const inbox: readonly Append[] =
-      options.inboxRead === true ? [{ stream: runInbox(current.id), expected: 'any', events: [], due: null }] : [];
+    const isRead = options.inboxRead === true || events.some((event) => event.type === 'run.ended');
+    const inbox: readonly Append[] = isRead
+      ? [{ stream: runInbox(current.id), expected: 'any', events: [], due: null }]
+      : [];
     const appended = await journal.append([own, ...inbox]);
     if (!appended.ok) throw new LeaseLost(`${lease.stream}: ${appended.refusal.kind}`);
     for (const event of events) {

@@ -46,7 +46,6 @@ export class ScriptedAgent implements LiveAttempt {
   inputEnded = false;
   /** How it was asked to stop, once for each time. */
   readonly stops: (readonly StopStep[])[] = [];
-  hurried = false;
   isAlive = true;
   /** What it does when asked to stop: dies of SIGTERM, unless a test says otherwise. */
   onStop: () => void = () => this.exit(null, 'SIGTERM');
@@ -176,7 +175,7 @@ export class ScriptedAgent implements LiveAttempt {
   }
 
   hurry(): void {
-    this.hurried = true;
+    // A scripted agent has no patience that could be cut short, unless a test gives it one.
   }
 
   async stderr(): Promise<string> {
