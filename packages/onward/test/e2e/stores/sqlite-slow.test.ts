@@ -31,13 +31,18 @@ describe('a sqlite journal under load', () => {
     }));
     for (let n = 0; n < 100; n++) await journal.append([{ stream: 'run:a', expected: n * 1000, events }]);
     let turns = 0;
-    const counting = setInterval(() => (turns += 1), 0);
+    let counting = true;
+    const turn = (): void => {
+      turns += 1;
+      if (counting) setImmediate(turn);
+    };
+    turn();
     const start = performance.now();
     const count = fold(await journal.read('run:a'), { 'thing.happened': { v: 1 } }, 0, (sum) => sum + 1);
     console.log(`read and folded ${count} events in ${Math.round(performance.now() - start)} ms`);
-    clearInterval(counting);
+    counting = false;
     expect(count).toBe(100_000);
-    expect(turns).toBeGreaterThan(20);
+    expect(turns).toBeGreaterThan(90);
     await journal.close();
     harness.remove();
   });
