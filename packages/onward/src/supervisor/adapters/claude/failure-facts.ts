@@ -32,8 +32,25 @@ export function syntheticError(line: Shape): ApiError | undefined {
   };
 }
 
+/** An error that follows on the repeats of one request still has the server's hint that came with these. */
+export function withHintOf(error: ApiError, before: ApiError | undefined): ApiError {
+  const hints = [error, before].flatMap((each) => each?.failure.retryAfterMs ?? []);
+  if (hints.length === 0) return error;
+  return { ...error, failure: { ...error.failure, retryAfterMs: Math.max(...hints) } };
+}
+
+/**
+ * The server's `Retry-After` behind a wait of the CLI, ms. The CLI waits for the longer of that and its own time; whole
+ * seconds are the header's, since its own times are spread by a random share (measured with 2.1.197).
+ */
+function hintOf(line: Shape): number | undefined {
+  const delayMs = numberAt(line, 'retry_delay_ms');
+  return delayMs !== undefined && delayMs > 0 && Number.isInteger(delayMs / 1000) ? delayMs : undefined;
+}
+
 /** The API error behind one of the CLI's own retries. */
 export function retryError(line: Shape): ApiError {
+  const retryAfterMs = hintOf(line);
   const status = numberAt(line, 'error_status');
   const category = textAt(line, 'error');
   const said = status === undefined ? (category ?? 'an unknown error') : `status ${status}`;
@@ -43,6 +60,7 @@ export function retryError(line: Shape): ApiError {
       message: `Claude Code was repeating a request after ${said}.`,
       ...(status === undefined ? {} : { status }),
       ...(category === undefined ? {} : { category }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       // Without a status the CLI met no answer at all: the connection was refused, reset or silent.
       ...(status === undefined && category === 'unknown'
         ? { text: { class: 'transient', rule: 'claude-text/1:retry-without-answer' } }

@@ -3,7 +3,7 @@ import { readBanner } from './banners.ts';
 import { bringsResult, Calls } from './calls.ts';
 import { controlRequest } from './control.ts';
 import { endingOf } from './ending.ts';
-import { type ApiError, retryError, syntheticError } from './failure-facts.ts';
+import { type ApiError, retryError, syntheticError, withHintOf } from './failure-facts.ts';
 import { assistantText, noMessages, release, repeatSaid, streamEvent } from './messages.ts';
 import { asShape, numberAt, parseLine, shapeAt, shapesAt, type Shape, textAt, textsAt } from './shape.ts';
 import { callReturned, noTasks, subagentLine, taskLine, tasksOpen } from './tasks.ts';
@@ -98,7 +98,7 @@ class Reader {
       case 'init':
         return this.#init(line);
       case 'api_retry': {
-        this.#error = retryError(line);
+        this.#error = withHintOf(retryError(line), this.#error);
         repeatSaid(this.#messages);
         const status = numberAt(line, 'error_status');
         const category = textAt(line, 'error');
@@ -159,7 +159,8 @@ class Reader {
     }
     // The CLI's own lines are not the model's answer. An error among them is only final if nothing follows.
     if (textAt(message, 'model') === '<synthetic>') {
-      this.#error = syntheticError(line) ?? this.#error;
+      const error = syntheticError(line);
+      if (error !== undefined) this.#error = withHintOf(error, this.#error);
       return alive;
     }
     this.#error = undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Json } from '../../../../src/kernel/json.ts';
 import { classify } from '../../../../src/kernel/classify.ts';
 import { of, outcome, play, recorded, say } from './support.ts';
 
@@ -86,6 +87,39 @@ describe('a failed request', () => {
       const lines = [say.init(), say.error(category, text), say.failed(text, status)];
       expect(outcome(play(lines, { exit: { code: 1, signal: null } }).ending)).toBe(expected);
     }
+  });
+});
+
+const waits = (...delays: readonly number[]): readonly Json[] =>
+  delays.map((delay, index) => ({ ...Object(say.retry(index + 1, 429, 'rate_limit')), retry_delay_ms: delay }));
+
+const hint = (...delays: readonly number[]): number | undefined => {
+  const lines = [
+    say.init(),
+    ...waits(...delays),
+    say.error('rate_limit', 'API Error: 429'),
+    say.failed('API Error: 429', 429),
+  ];
+  const { ending } = play(lines, { exit: { code: 1, signal: null } });
+  return ending.ok ? undefined : ending.failure.retryAfterMs;
+};
+
+describe('the hint of the server', () => {
+  test('R141 is what the CLI waited in whole seconds, also when its own waits grew longer', () => {
+    expect(hint(3000, 3000, 4638.358)).toBe(3000);
+  });
+
+  test('is none when the CLI waited its own times, or when the request was answered', () => {
+    expect(hint(512.4, 1148.69, 2259.33)).toBeUndefined();
+    const lines = [
+      say.init(),
+      ...waits(3000),
+      say.text('Well.'),
+      say.error('rate_limit', 'API Error: 429'),
+      say.failed('API Error: 429', 429),
+    ];
+    const { ending } = play(lines, { exit: { code: 1, signal: null } });
+    expect(ending.ok || ending.failure.retryAfterMs).toBeUndefined();
   });
 });
 
