@@ -1,4 +1,5 @@
 import type { NewEvent } from '../kernel/envelope.ts';
+import { OnwardError } from '../kernel/error.ts';
 import type { Classification } from '../kernel/failure.ts';
 import type { AgentAdapter } from './adapter.ts';
 import { continuationPrompt, rebuildPrompt } from './continuation.ts';
@@ -27,7 +28,7 @@ export async function planAttempt(
   const marker = `${run.id}.${n}`;
   const sessionId = sessionFor(deps, run, adapter, mode);
   const file = mode === 'continue' && sessionId !== undefined ? await adapter.sessionFile(place, sessionId) : undefined;
-  const copy = file === undefined ? undefined : await deps.host.copySession(file, marker);
+  const copy = file === undefined ? undefined : await copyBefore(deps, file, marker);
   const prompt = await promptFor(deps, writer, mode);
   const { account, credential } = await adapter.identify(place);
   const started = runEvent('attempt.started', {
@@ -42,6 +43,20 @@ export async function planAttempt(
   const superseded =
     run.attempts.at(-1)?.end?.kind === 'failed' ? [runEvent('attempt.superseded', { n: n - 1, by: n })] : [];
   return { prompt, events: [...superseded, started] };
+}
+
+/** Without a copy a conversation is not continued: what the agent does to its file could not be undone. */
+async function copyBefore(deps: SupervisorDeps, file: string, marker: string): Promise<string> {
+  try {
+    return await deps.host.copySession(file, marker);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new OnwardError('run/no-copy', `The conversation could not be copied before it is continued: ${why}`, {
+      place: file,
+      next: ['Make room for the copy, or see to the permissions, then resume the run.'],
+      cause,
+    });
+  }
 }
 
 /** The conversation an attempt uses: the one there is, a new one under an id of ours, or one that the agent will name. */

@@ -31,7 +31,7 @@ export function situationOf(run: RunState, attempt: AttemptState, failed: Failed
       consecutive: streak.length + 1,
       unclassified: countClass(episode, 'unclassified'),
       auth: countClass(episode, 'auth'),
-      fallbacks: [...episode, attempt].filter((other) => other.mode === 'rebuild').length,
+      fallbacks: [...episode, attempt].filter((other) => isFallback(other, attempt, failed)).length,
       revisions: countClass(episode, 'quality'),
       quotaWindows: countClass(episode, 'quota'),
     },
@@ -49,6 +49,14 @@ export function situationOf(run: RunState, attempt: AttemptState, failed: Failed
     now: failed.now,
     sample: failed.sample,
   };
+}
+
+/** A fresh conversation that was really begun: one whose prompt was provably never taken is still owed. */
+function isFallback(other: AttemptState, attempt: AttemptState, failed: FailedAttempt): boolean {
+  if (other.mode !== 'rebuild') return false;
+  const end = other === attempt ? failed : other.end?.kind === 'failed' ? other.end : undefined;
+  const untouched = end?.continuable === 'lost' && end.classification.class !== 'context-lost' && isSilent(other);
+  return !untouched;
 }
 
 /** Nothing came of the attempt: no text, no call, no tokens. */
