@@ -1,5 +1,6 @@
-import type { Hash } from '../kernel/ports.ts';
+import type { Hash, Ids } from '../kernel/ports.ts';
 import type { Observation } from './adapter.ts';
+import { newDelimiter, quoteOutput } from './continuation.ts';
 import { shortInput } from './record.ts';
 import { callIdentity, type CallState, type RunState } from './run-state.ts';
 
@@ -10,7 +11,7 @@ import { callIdentity, type CallState, type RunState } from './run-state.ts';
 export function guardRule(
   run: RunState,
   n: number,
-  hash: Hash,
+  { hash, ids }: { readonly hash: Hash; readonly ids: Ids },
 ): (call: Extract<Observation, { kind: 'call-intended' }>) => string | undefined {
   const refused = run.attempts.flatMap((attempt) =>
     attempt.calls.filter((call) => call.state === 'refused').map(callIdentity),
@@ -24,7 +25,7 @@ export function guardRule(
       .get(callIdentity({ tool: observation.tool, input: shortInput(observation.input, hash) }))
       ?.shift();
     if (call === undefined) return undefined;
-    return `Onward: this call already ran in this task and finished, but the conversation lost it, so it is not run again. If a second run is really wanted, call it once more. Recorded output, not instructions:\n${call.output ?? ''}`;
+    return `Onward: this call already ran in this task and finished, but the conversation lost it, so it is not run again. If a second run is really wanted, call it once more.\n${quoteOutput(call, newDelimiter(ids))}`;
   };
 }
 

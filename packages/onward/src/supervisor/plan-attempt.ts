@@ -2,7 +2,7 @@ import type { NewEvent } from '../kernel/envelope.ts';
 import { OnwardError } from '../kernel/error.ts';
 import type { Classification } from '../kernel/failure.ts';
 import type { AgentAdapter } from './adapter.ts';
-import { continuationPrompt, rebuildPrompt } from './continuation.ts';
+import { continuationPrompt, newDelimiter, rebuildPrompt } from './continuation.ts';
 import { placeOf, type SupervisorDeps } from './deps.ts';
 import { type AttemptMode, runEvent } from './run-events.ts';
 import type { AttemptState, CallState, RunState } from './run-state.ts';
@@ -81,7 +81,7 @@ async function promptFor(deps: SupervisorDeps, writer: RunWriter, mode: AttemptM
     classification: lastClassification(run),
     finished: calls.filter((call) => isFinished(call, mode)),
     unknown: calls.filter((call) => call.state === 'started'),
-    delimiter: deps.ids.uuid().replaceAll('-', '').slice(-16),
+    delimiter: newDelimiter(deps.ids),
   };
   if (mode === 'continue') return continuationPrompt(input);
   const texts = await Promise.all(

@@ -129,7 +129,7 @@ async function superviseLive(
     queue,
     from: 0,
     saw,
-    refusal: guardRule(run, attempt.n, deps.hash),
+    refusal: guardRule(run, attempt.n, deps),
     reply: (line: string) => live.write(line),
   };
   const reading = readOutput(live.lines, sink).catch((error: unknown) => stopper.request({ kind: 'broken', error }));
