@@ -272,6 +272,18 @@ describe('progress', () => {
 });
 
 describe('what a person sees', () => {
+  test('R11 an overload right after a person has answered is weather: the answer is kept and not asked for again', async () => {
+    const rig = createRig({
+      scripts: [works, (agent) => agent.fail({ status: 401, message: 'login expired' }), fails, finishes],
+    });
+    const first = await rig.start({ policy: quick });
+    expect(await rig.until(first.result)).toMatchObject({ status: 'paused', reason: 'needs-human', attempts: 2 });
+    const again = await rig.own.resume(first.id);
+    expect(await rig.until(again.result)).toMatchObject({ status: 'done', attempts: 4 });
+    expect((await rig.types(first.id)).filter((type) => type === 'run.paused')).toHaveLength(1);
+    expect(new Set(rig.machine.launches.map((launch) => launch.sessionId)).size).toBe(1);
+  });
+
   test('R23 at a limit the command that goes on by hand, in the same place and conversation', async () => {
     const rig = createRig({
       scripts: [works, (agent) => agent.fail({ type: 'usage_limit_reached', message: 'limit' })],
