@@ -23,6 +23,8 @@ export { startGuard, type Guard, type GuardStart, type GuardStartResult } from '
 export {
   findProcesses,
   sweep,
+  sweepAgent,
+  type AgentSweep,
   type SweepOptions,
   type SweepResult,
   type SweepSubject,

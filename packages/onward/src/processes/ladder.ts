@@ -2,7 +2,7 @@ import { assertNever } from '../kernel/error.ts';
 import type { Clock } from '../kernel/ports.ts';
 import type { Signal } from '../kernel/signal.ts';
 import type { Agent, AgentExit } from './spawn-agent.ts';
-import { sweep, type SweepResult } from './sweep.ts';
+import { sweepAgent, type SweepResult } from './sweep.ts';
 
 /** One rung. `ms` is how long it waits for its effect before the next one. */
 export type LadderStep =
@@ -67,7 +67,7 @@ export async function endAgent(options: LadderOptions): Promise<LadderResult> {
     reports.push(await climb(step, options));
   }
   // The leader was not reaped before its exit was seen here, so its group still is its own.
-  const swept = await sweep({ marker, seen: [agent.identity], group: agent.identity.pid, clock, boundMs: sweepMs });
+  const swept = await sweepAgent({ identity: agent.identity, marker, clock, boundMs: sweepMs });
   if (swept.gone) exit ??= await settled(agent.exited, clock, sweepMs);
   return { steps: reports, exit, sweep: swept };
 }

@@ -1,18 +1,8 @@
-import { execFileSync, type ExecFileSyncOptionsWithStringEncoding } from 'node:child_process';
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { platform } from 'node:process';
-
-/** One live process as the system lists it. Zombies are not live. */
-export interface ProcessRow {
-  readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly session: number;
-  /** When it was started, in the platform's own words: two processes that had the same pid differ in it. */
-  readonly startedAt: string;
-  /** The short name of the program, for messages. */
-  readonly name: string;
-}
+import { readProcFile } from './proc-file.ts';
+import type { ProcessRow } from './process-row.ts';
+import { listByPs, readEnvironmentByPs } from './ps.ts';
 
 /** Every live process that can be seen. */
 export function listProcesses(): readonly ProcessRow[] {
@@ -21,7 +11,7 @@ export function listProcesses(): readonly ProcessRow[] {
   for (const name of readdirSync('/proc')) {
     const code = name.charCodeAt(0);
     if (code < 48 || code > 57) continue;
-    const row = readProcess(Number(name));
+    const row = readRow(name);
     if (row !== undefined) rows.push(row);
   }
   return rows;
@@ -29,8 +19,11 @@ export function listProcesses(): readonly ProcessRow[] {
 
 /** One process, or `undefined` when there is none, or only a zombie. */
 export function readProcess(pid: number): ProcessRow | undefined {
-  if (platform !== 'linux') return listByPs(pid)[0];
-  const text = readOrNothing(`/proc/${pid}/stat`);
+  return platform === 'linux' ? readRow(String(pid)) : listByPs(pid)[0];
+}
+
+function readRow(pid: string): ProcessRow | undefined {
+  const text = readProcFile(`/proc/${pid}/stat`);
   return text === undefined ? undefined : parseStat(text);
 }
 
@@ -43,8 +36,9 @@ export type Variable =
   | { readonly kind: 'executing' };
 
 /** Reads one variable of another process. */
-export function readVariable(pid: number, name: string): Variable {
-  const text = platform === 'linux' ? readOrNothing(`/proc/${pid}/environ`) : readEnvironmentByPs(pid);
+export function readVariable({ pid, isKernel }: ProcessRow, name: string): Variable {
+  if (isKernel) return { kind: 'absent' };
+  const text = platform === 'linux' ? readProcFile(`/proc/${pid}/environ`) : readEnvironmentByPs(pid);
   if (text === undefined) return { kind: 'absent' };
   if (text === '') return { kind: isExecuting(pid) ? 'executing' : 'absent' };
   const prefix = `${name}=`;
@@ -54,27 +48,24 @@ export function readVariable(pid: number, name: string): Variable {
   return { kind: 'value', value: text.slice(at + prefix.length, end === -1 ? undefined : end) };
 }
 
-/** PF_KTHREAD of the kernel's sched.h: kernel threads have no environment either. */
-const KERNEL_THREAD = 0x00200000;
-
 /** Both texts appear at one point in the middle of execve; a cleared environment still comes with arguments. */
 function isExecuting(pid: number): boolean {
-  if (platform !== 'linux' || readOrNothing(`/proc/${pid}/cmdline`) !== '') return false;
-  const fields = readOrNothing(`/proc/${pid}/stat`)
-    ?.replace(/^.*\) /, '')
-    .split(' ');
-  return fields !== undefined && fields[0] !== 'Z' && (Number(fields[6]) & KERNEL_THREAD) === 0;
+  return platform === 'linux' && readProcFile(`/proc/${pid}/cmdline`) === '' && readProcess(pid) !== undefined;
 }
 
+/** PF_KTHREAD of the kernel's sched.h. */
+const KERNEL_THREAD = 0x00200000;
+
 /**
- * proc(5): pid (name) state ppid pgrp session ... starttime(22). The name may hold anything, also `) `.
+ * proc(5): pid (name) state(3) ppid pgrp session tty tpgid flags(9) ... starttime(22). The name may hold anything, also `) `.
  * @internal
  */
 export function parseStat(text: string): ProcessRow | undefined {
   const open = text.indexOf('(');
   const close = text.lastIndexOf(')');
-  const [state, parent, group, session, ...rest] = text.slice(close + 2).split(' ');
-  const ticks = rest[15];
+  const fields = text.slice(close + 2).split(' ', 20);
+  const [state, parent, group, session] = fields;
+  const ticks = fields[19];
   if (ticks === undefined || state === 'Z' || state === 'X') return undefined;
   return {
     pid: Number(text.slice(0, open - 1)),
@@ -82,8 +73,18 @@ export function parseStat(text: string): ProcessRow | undefined {
     group: Number(group),
     session: Number(session),
     startedAt: `${bootAndNamespace()}/${ticks}`,
+    ticks: Number(ticks),
     name: text.slice(open + 1, close),
+    isKernel: (Number(fields[6]) & KERNEL_THREAD) !== 0,
   };
+}
+
+/** The ticks in a `startedAt`; `undefined` when it is of another boot or pid namespace, or tells none. */
+export function ticksOf(startedAt: string): number | undefined {
+  const prefix = `${bootAndNamespace()}/`;
+  if (platform !== 'linux' || !startedAt.startsWith(prefix)) return undefined;
+  const ticks = startedAt.slice(prefix.length);
+  return /^\d+$/.test(ticks) ? Number(ticks) : undefined;
 }
 
 let epoch: string | undefined;
@@ -91,7 +92,7 @@ let epoch: string | undefined;
 /** Start ticks count from boot, and a pid means something only inside its pid namespace (a container has its own). */
 function bootAndNamespace(): string {
   if (epoch !== undefined) return epoch;
-  const boot = readOrNothing('/proc/sys/kernel/random/boot_id')?.trim() ?? 'boot';
+  const boot = readProcFile('/proc/sys/kernel/random/boot_id')?.trim() ?? 'boot';
   let namespace = 'pid';
   try {
     namespace = readlinkSync('/proc/self/ns/pid').replaceAll(/\D/g, '');
@@ -100,50 +101,4 @@ function bootAndNamespace(): string {
   }
   epoch = `${boot}/${namespace}`;
   return epoch;
-}
-
-function readOrNothing(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return undefined;
-  }
-}
-
-/** No locale and no time zone, since `lstart` is compared as text. */
-const psOptions = {
-  encoding: 'utf8' as const,
-  env: { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' },
-  maxBuffer: 64 * 1024 * 1024,
-  stdio: 'pipe' as const,
-} satisfies ExecFileSyncOptionsWithStringEncoding;
-
-function ps(args: readonly string[]): string {
-  try {
-    return execFileSync('ps', [...args], psOptions);
-  } catch {
-    return '';
-  }
-}
-
-/** Where there is no /proc (macOS). @internal */
-export function listByPs(pid?: number): readonly ProcessRow[] {
-  const which = pid === undefined ? ['-ax'] : ['-p', String(pid)];
-  const text = ps([...which, '-o', 'pid=,ppid=,pgid=,state=,lstart=,comm=']);
-  return text.split('\n').flatMap((line) => parsePsLine(line) ?? []);
-}
-
-function parsePsLine(line: string): ProcessRow | undefined {
-  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+\S+\s+\d{4})\s+(.*)$/.exec(line);
-  if (match === null) return undefined;
-  const [, pid, parent, group, state, startedAt, name] = match;
-  if (state === undefined || startedAt === undefined || name === undefined || state.startsWith('Z')) return undefined;
-  // macOS prints no session id; the group is the best that is known.
-  const numbers = { pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group) };
-  return { ...numbers, startedAt: startedAt.replaceAll(/\s+/g, ' '), name };
-}
-
-/** `ps` puts the environment behind the arguments, with blanks between; the system shows it for our own processes at best. */
-function readEnvironmentByPs(pid: number): string {
-  return ps(['-E', '-ww', '-p', String(pid), '-o', 'command=']).replaceAll(/\s+/g, '\0');
 }

@@ -3,7 +3,8 @@ import type { Signal } from '../kernel/signal.ts';
 import type { ProcessIdentity } from './identity.ts';
 import { MARKER_VARIABLE, requireMarker } from './marker.ts';
 import { requirePosix } from './platform.ts';
-import { listProcesses, readProcess, readVariable, type ProcessRow } from './process-table.ts';
+import type { ProcessRow } from './process-row.ts';
+import { listProcesses, readVariable, ticksOf } from './process-table.ts';
 
 /** A process of the attempt. */
 export interface SweptProcess extends ProcessIdentity {
@@ -21,6 +22,12 @@ export interface SweepSubject {
    * of the host: the number may belong to somebody else by then.
    */
   readonly group?: number;
+  /**
+   * The agent that carries the marker, if it is known: whatever inherits the marker is its descendant and began no earlier,
+   * so that no environment of an earlier process is read. One that began earlier could carry the marker only if it was
+   * given it by other means and then executed a new program in place: that is no process of the attempt.
+   */
+  readonly first?: ProcessIdentity;
 }
 
 /** A sweep: `boundMs` (default 10,000) is how long it tries. */
@@ -46,6 +53,19 @@ const EXECUTING_MS = 2_000;
  */
 export function sweep(options: SweepOptions): Promise<SweepResult> {
   return sweepBy(look, options);
+}
+
+/** Which agent's attempt, and for how long at most: `boundMs` as in `sweep`. */
+export interface AgentSweep {
+  readonly identity: ProcessIdentity;
+  readonly marker: string;
+  readonly clock: Clock;
+  readonly boundMs?: number;
+}
+
+/** Ends every process of an attempt whose agent *this* process started: also its whole group, and no look at older processes. */
+export function sweepAgent({ identity, ...rest }: AgentSweep): Promise<SweepResult> {
+  return sweep({ ...rest, seen: [identity], group: identity.pid, first: identity });
 }
 
 /** What one look at all processes found: those of the attempt, and whether some could not be told yet. */
@@ -97,12 +117,13 @@ function look(subject: SweepSubject): Look {
   requirePosix('Looking for processes');
   requireMarker(subject.marker);
   const rows = listProcesses().filter((row) => row.pid !== process.pid);
-  const isKnown = knownOnes(subject);
+  const isKnown = knownOnes(subject, rows);
+  const mayInherit = inheritors(subject);
   const ours = new Set<number>();
   const others = new Set<number>();
   const unclear = new Set<number>();
   for (const row of rows) {
-    const marker = readVariable(row.pid, MARKER_VARIABLE);
+    const marker = mayInherit(row) ? readVariable(row, MARKER_VARIABLE) : NO_MARKER;
     if (marker.kind === 'value') (marker.value === subject.marker ? ours : others).add(row.pid);
     else if (isKnown(row)) ours.add(row.pid);
     else if (marker.kind === 'executing') unclear.add(row.pid);
@@ -114,11 +135,20 @@ function look(subject: SweepSubject): Look {
   };
 }
 
+const NO_MARKER = { kind: 'absent' } as const;
+
+/** Tells whether a process is young enough to carry the marker. Ticks are 10 ms, so one of the same tick is looked at. */
+function inheritors({ first }: SweepSubject): (row: ProcessRow) => boolean {
+  const since = first === undefined ? undefined : ticksOf(first.startedAt);
+  if (since === undefined) return () => true;
+  return ({ ticks }) => ticks === undefined || ticks >= since;
+}
+
 /** Tells whether an unmarked process is known to belong to the attempt. */
-function knownOnes({ seen = [], group }: SweepSubject): (row: ProcessRow) => boolean {
+function knownOnes({ seen = [], group }: SweepSubject, rows: readonly ProcessRow[]): (row: ProcessRow) => boolean {
   const starts = new Map(seen.map((known) => [known.pid, known.startedAt]));
   // The group's number may have gone to a process that has nothing to do with it, once all of the group had ended.
-  const leader = group === undefined ? undefined : readProcess(group);
+  const leader = rows.find((row) => row.pid === group);
   const isOurGroup = leader === undefined || starts.get(leader.pid) === leader.startedAt;
   return (row) => {
     if (group !== undefined && isOurGroup && (row.group === group || row.session === group)) return true;
@@ -127,6 +157,7 @@ function knownOnes({ seen = [], group }: SweepSubject): (row: ProcessRow) => boo
 }
 
 function addDescendants(rows: readonly ProcessRow[], ours: Set<number>, others: ReadonlySet<number>): void {
+  if (ours.size === 0) return;
   for (let before = -1; before !== ours.size;) {
     before = ours.size;
     for (const row of rows) if (ours.has(row.parent) && !others.has(row.pid)) ours.add(row.pid);

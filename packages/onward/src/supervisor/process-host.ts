@@ -22,6 +22,7 @@ import {
   startAgent,
   startGuard,
   sweep,
+  sweepAgent,
   type SweepResult,
   tailLines,
   tryLockSession,
@@ -170,7 +171,7 @@ function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAtt
     hurry: () => hurry.abort(),
     stderr: () => tail(agent.stderrPath, stderrBytes),
     finish: async (boundMs) => {
-      const last = await sweep({ marker, seen: [agent.identity], group: agent.identity.pid, clock, boundMs });
+      const last = await sweepAgent({ identity: agent.identity, marker, clock, boundMs });
       if (last.gone) await guard.release();
       // Whatever cannot be ended may go on writing; nobody reads it any more.
       else spool.final();

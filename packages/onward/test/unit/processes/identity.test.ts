@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { hostIdentity, identify, isAlive, liveness, ownIdentity } from '../../../src/processes/index.ts';
-import { listByPs, parseStat } from '../../../src/processes/process-table.ts';
+import { parseStat } from '../../../src/processes/process-table.ts';
+import { listByPs } from '../../../src/processes/ps.ts';
 import { startForeign, until } from './support.ts';
 
 describe('the identity of a process', () => {
@@ -47,8 +48,14 @@ describe('the identity of a process', () => {
   test('a program name with blanks and brackets does not shift the fields', () => {
     const fields = Array.from({ length: 49 }, (_, index) => String(index + 4)).join(' ');
     const row = parseStat(`7 (a ) S 1 (b) S ${fields}`);
-    expect(row).toMatchObject({ pid: 7, name: 'a ) S 1 (b', parent: 4, group: 5, session: 6 });
+    expect(row).toMatchObject({ pid: 7, name: 'a ) S 1 (b', parent: 4, group: 5, session: 6, ticks: 22 });
     expect(row?.startedAt.endsWith('/22')).toBe(true);
+  });
+
+  test('a thread of the kernel is told from a process by its flags', () => {
+    const stat = (flags: number): string => `2 (kthreadd) S 0 0 0 0 -1 ${flags}${' 1'.repeat(43)}`;
+    expect(parseStat(stat(0x208040))?.isKernel).toBe(true);
+    expect(parseStat(stat(0x400040))?.isKernel).toBe(false);
   });
 
   test('ps, where there is no /proc, lists the same process', async () => {

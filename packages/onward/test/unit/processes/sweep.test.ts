@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
   findProcesses,
@@ -6,6 +8,7 @@ import {
   ownIdentity,
   type ProcessIdentity,
   sweep,
+  sweepAgent,
   systemClock,
 } from '../../../src/processes/index.ts';
 import { sweepBy } from '../../../src/processes/sweep.ts';
@@ -21,6 +24,11 @@ function runs(marker: string, name: string): number {
 
 async function pidFrom(path: string): Promise<number> {
   return until('a pid was printed', async () => Number((await readText(path)).trim()) || undefined);
+}
+
+/** Clock ticks since boot, as the start of a process is told. */
+function uptimeTicks(): number {
+  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 100;
 }
 
 /** Looks that find these things, one after the other, then nothing; time passes only by waiting. */
@@ -177,6 +185,30 @@ describe('a sweep', () => {
     expect(await sweepBy(endless.see, { marker, clock: endless.fake })).toEqual({ gone: true, killed: [] });
     expect(endless.fake.monotonic()).toBeGreaterThanOrEqual(2_000);
     expect(endless.fake.monotonic()).toBeLessThan(3_000);
+  });
+
+  test('of a started agent takes what began with it or later; an older process that took on the marker is left', async () => {
+    const marker = makeMarker();
+    const older = spawn('sh', ['-c', `read -r _; ONWARD_ATTEMPT=${marker} exec sleep 100`], {
+      env: plainEnv,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    const start = readProcess(older.pid ?? 0);
+    await until('the next tick has begun', () => uptimeTicks() > (start?.ticks ?? Infinity));
+    const agent = await startShell('(setsid sleep 100 &); env -i sleep 100 & exec sleep 100', { marker });
+    await until('all of it runs', () => findProcesses({ marker }).length === 3);
+    older.stdin.end('go\n');
+    await until('the older one took on the marker', () => runs(marker, 'sleep') === 4);
+    const { identity } = agent;
+    const young = findProcesses({ marker, first: identity }).map((row) => row.pid);
+    expect(young).toContain(identity.pid);
+    expect(young).not.toContain(older.pid);
+    for (const startedAt of ['ended', `other-boot/1/${start?.ticks}`])
+      expect(findProcesses({ marker, first: { pid: identity.pid, startedAt } })).toHaveLength(4);
+    const result = await sweepAgent({ identity, marker, clock });
+    expect(result).toMatchObject({ gone: true });
+    expect(result.killed).toHaveLength(3);
+    expect(findProcesses({ marker })).toMatchObject([{ pid: older.pid }]);
   });
 
   test('R119 the strays of a host that is gone are found by marker, and by pid with start', async () => {
