@@ -15,18 +15,20 @@ const units: Readonly<Record<string, number>> = {
  * its unit. Throws `cli/bad-duration` naming the flag.
  */
 export function parseDuration(text: string, flag: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|min|m|h|d)?$/.exec(text.trim());
+  const match = /^(\d{1,15}(?:\.\d{1,15})?)(ms|s|min|m|h|d)?$/.exec(text.trim());
   const amount = Number(match?.[1]);
   const unit = match?.[2];
   if (match === null || (unit === undefined && amount !== 0)) {
     throw bad(flag, `${flag} must be a time like 90s, 10m, 2h or 0; it is ${JSON.stringify(text)}.`);
   }
   const ms = Math.round(amount * (units[unit ?? 'ms'] ?? 1));
+  // Rounded to 0 it would mean the opposite: no limit.
+  if (ms === 0 && amount !== 0) throw bad(flag, `${flag} must be 0 or at least 1ms; it is ${text}.`);
   if (ms > longestMs) throw bad(flag, `${flag} must be at most a year; it is ${text}.`);
   return ms;
 }
 
-/** Reads a schedule like `10s,20s,60s`; `0` or `none` is no retry at all. */
+/** Reads a schedule like `10s,20s,60s`; `0` or `none` is no retry at all. Throws `cli/bad-duration`. */
 export function parseSchedule(text: string, flag: string): readonly number[] {
   if (text === 'none' || text === '0') return [];
   return text.split(',').map((part) => parseDuration(part, flag));
@@ -38,7 +40,7 @@ export function parseCount(text: string, flag: string, least: number): number {
   throw new OnwardError(
     'cli/bad-number',
     `${flag} must be a whole number of at least ${least}; it is ${JSON.stringify(text)}.`,
-    { place: flag },
+    { place: flag, next: [`For instance: ${flag} ${Math.max(least, 5)}`] },
   );
 }
 

@@ -15,23 +15,42 @@ export type ExitName =
   | 'interrupted'
   | 'terminated';
 
+/** One end: its exit status, a word or two for the help, and the meaning in full. */
+export interface ExitCode {
+  readonly code: number;
+  readonly short: string;
+  readonly meaning: string;
+}
+
 /** What the exit status of `onward` means. The one table: README, help and tests are checked against it. */
-export const exitCodes: Readonly<Record<ExitName, { readonly code: number; readonly meaning: string }>> = {
-  done: { code: 0, meaning: 'done, with evidence' },
-  failed: { code: 1, meaning: 'failed for good' },
-  usage: { code: 2, meaning: 'wrong usage or configuration' },
-  needsHuman: { code: 3, meaning: 'needs a human: login, denied tools, unknown outcome, question' },
-  provider: { code: 4, meaning: 'the provider is still failing' },
-  limit: { code: 5, meaning: 'a limit is reached' },
-  expectation: { code: 6, meaning: 'the expectation is not met' },
-  held: { code: 7, meaning: 'a live process holds it' },
-  parked: { code: 75, meaning: 'parked until later' },
-  interrupted: { code: 130, meaning: 'interrupted (Ctrl-C) and checkpointed' },
-  terminated: { code: 143, meaning: 'terminated (SIGTERM) and checkpointed' },
+export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
+  done: { code: 0, short: 'done', meaning: 'done, with evidence' },
+  failed: { code: 1, short: 'failed', meaning: 'failed for good' },
+  usage: { code: 2, short: 'wrong usage', meaning: 'wrong usage or configuration' },
+  needsHuman: {
+    code: 3,
+    short: 'needs a human',
+    meaning: 'needs a human: login, denied tools, unknown outcome, question',
+  },
+  provider: { code: 4, short: 'provider failing', meaning: 'the provider is still failing' },
+  limit: { code: 5, short: 'limit', meaning: 'a limit is reached' },
+  expectation: { code: 6, short: 'expectation', meaning: 'the expectation is not met' },
+  held: { code: 7, short: 'held', meaning: 'a live process holds it' },
+  parked: { code: 75, short: 'parked', meaning: 'parked until later' },
+  interrupted: { code: 130, short: 'interrupted', meaning: 'interrupted (Ctrl-C) and checkpointed' },
+  terminated: { code: 143, short: 'terminated', meaning: 'terminated (SIGTERM, SIGHUP) and checkpointed' },
 };
 
+/** What can end the supervision from outside. */
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** The exit status for being stopped by a signal. */
+export function exitCodeOfSignal(signal: StopSignal | undefined): number {
+  return signal === 'SIGTERM' || signal === 'SIGHUP' ? exitCodes.terminated.code : exitCodes.interrupted.code;
+}
+
 /** The exit status for the end of a run. `signal` is what interrupted it, if anything did. */
-export function exitCodeOf(result: RunResult, signal?: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): number {
+export function exitCodeOf(result: RunResult, signal?: StopSignal): number {
   switch (result.status) {
     case 'done':
       return exitCodes.done.code;
@@ -46,10 +65,7 @@ export function exitCodeOf(result: RunResult, signal?: 'SIGINT' | 'SIGTERM' | 'S
   }
 }
 
-function pausedCode(
-  result: Extract<RunResult, { status: 'paused' }>,
-  signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | undefined,
-): number {
+function pausedCode(result: Extract<RunResult, { status: 'paused' }>, signal: StopSignal | undefined): number {
   switch (result.reason) {
     case 'needs-human':
       return exitCodes.needsHuman.code;
@@ -62,7 +78,7 @@ function pausedCode(
     case 'parked':
       return exitCodes.parked.code;
     case 'interrupted':
-      return signal === 'SIGTERM' || signal === 'SIGHUP' ? exitCodes.terminated.code : exitCodes.interrupted.code;
+      return exitCodeOfSignal(signal);
     default:
       return assertNever(result.reason, 'exitCodeOf');
   }

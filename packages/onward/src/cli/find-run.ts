@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../kernel/envelope.ts';
-import { OnwardError } from '../kernel/error.ts';
+import { isOnwardError, OnwardError } from '../kernel/error.ts';
 import type { Journal } from '../kernel/journal.ts';
 import { foldRun, type RunAccepted, type RunState, runStream } from '../supervisor/index.ts';
 
@@ -16,6 +16,25 @@ export async function loadRun(journal: Journal, id: string): Promise<RunState> {
   const run = foldRun(id, await journal.read(runStream(id)));
   if (run !== undefined) return run;
   throw new OnwardError('run/unknown', `There is no run ${id}.`, { next: ['onward ls'] });
+}
+
+/** A run in a list: one that is damaged or was written by a newer version must not hide all others. */
+export type Listed =
+  | { readonly ok: true; readonly run: RunState }
+  | { readonly ok: false; readonly id: string; readonly error: OnwardError };
+
+/** All runs, newest first, one at a time. A run that is erased meanwhile is left out. */
+export async function* listRuns(journal: Journal): AsyncGenerator<Listed> {
+  for (const id of await runIds(journal)) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one run in memory at a time
+      const run = foldRun(id, await journal.read(runStream(id)));
+      if (run !== undefined) yield { ok: true, run };
+    } catch (error) {
+      if (!isOnwardError(error) || error.code === 'journal/vanished') throw error;
+      yield { ok: false, id, error };
+    }
+  }
 }
 
 /**
@@ -56,13 +75,16 @@ async function newestHere(journal: Journal, ids: readonly string[], cwd: string)
   });
 }
 
-/** What a run was accepted with, without reading all of it. */
+/** What a run was accepted with, without reading all of it; `undefined` for a run that cannot be read. */
 async function acceptedOf(journal: Journal, id: string): Promise<RunAccepted | undefined> {
-  const enough = new AbortController();
-  let first: StoredEvent | undefined;
-  for await (const event of journal.follow(runStream(id), 0, AbortSignal.any([enough.signal]))) {
-    first = event;
-    break;
-  }
+  const first = await firstEvent(journal, id).catch((error: unknown) => {
+    if (isOnwardError(error) && error.code !== 'journal/vanished') return undefined;
+    throw error;
+  });
   return first?.type === 'run.accepted' ? (first.data as unknown as RunAccepted) : undefined;
+}
+
+async function firstEvent(journal: Journal, id: string): Promise<StoredEvent | undefined> {
+  for await (const event of journal.follow(runStream(id), 0, new AbortController().signal)) return event;
+  return undefined;
 }

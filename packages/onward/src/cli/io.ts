@@ -1,51 +1,113 @@
 import { styleText } from 'node:util';
-import { isOnwardError } from '../kernel/error.ts';
+import type { Json } from '../kernel/json.ts';
 import { createRedactor } from '../kernel/redact.ts';
-import { exitCodeOfError, exitCodes } from './exit-codes.ts';
+import { onlyColors, withoutControls } from './plain-text.ts';
+
+/** The styles of the command line. */
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 /** Where a command's output goes. Standard output carries only what was asked for; everything else goes to standard error. */
 export interface Io {
+  /** Prints lines on standard output. */
   out(text: string): void;
+  /** Prints a value as one line of JSON on standard output. Redacted by its parts, so that it stays JSON. */
+  json(value: unknown): void;
+  /** Prints lines on standard error. */
   err(text: string): void;
+  /** On a terminal a last line that the next one overwrites; '' takes it away. Nowhere else anything. */
+  status(text: string): void;
+  /** Resolves when standard output can take more, at once when nobody reads it any more: a slow reader costs no memory. */
+  drained(): Promise<void>;
+  /** Aborted when the reader of standard output is gone (`| head`). */
+  readonly gone: AbortSignal;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Standard error is a terminal: lines may be redrawn. */
+  /** Standard error is a terminal that can redraw a line. */
   readonly isTerminal: boolean;
-  /** Colours, by NO_COLOR, FORCE_COLOR and the terminal. */
-  color(style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string): string;
+  /** Colours for standard error, by NO_COLOR, FORCE_COLOR and the terminal. */
+  color(style: Style, text: string): string;
+  /** A command line of ours to be pasted: with the journal where `--journal` named one. */
+  hint(words: string): string;
 }
 
-/** The real streams of this process; secrets are redacted, whoever prints. A reader of ours that goes away (`| head`) is no error. */
-export function processIo(): Io {
-  process.stdout.on('error', ignoreClosed);
-  process.stderr.on('error', ignoreClosed);
+/** The real streams of this process; secrets are redacted, whoever prints. */
+export function processIo(hint: (words: string) => string): Io {
+  const { stdout, stderr } = process;
   const redactor = createRedactor(process.env);
+  const isTerminal = stderr.isTTY && process.env['TERM'] !== 'dumb';
+  const color = (style: Style, text: string): string => styleText(style, text, { stream: stderr });
+  const isColored = color('bold', 'x') !== 'x';
+  let status = '';
+  const showStatus = (text: string): void => {
+    if (!isTerminal || text === status) return;
+    status = text;
+    stderr.write(`\r\u001B[2K${withoutControls(text).slice(0, Math.max(10, stderr.columns - 1))}`);
+  };
+  const err = (text: string): void => {
+    showStatus('');
+    const safe = redactor.text(text);
+    stderr.write(`${isColored ? onlyColors(safe) : withoutControls(safe)}\n`);
+  };
+  const gone = goneSignal(err);
   return {
-    out: (text) => void process.stdout.write(`${redactor.text(text)}\n`),
-    err: (text) => void process.stderr.write(`${redactor.text(text)}\n`),
+    out: (text) => {
+      const safe = redactor.text(text);
+      stdout.write(`${stdout.isTTY ? withoutControls(safe) : safe}\n`);
+    },
+    json: (value) => void stdout.write(`${JSON.stringify(redactor.json(plain(value)))}\n`),
+    err,
+    status: showStatus,
+    drained: () => drained(stdout, gone),
+    gone,
     env: process.env,
     cwd: process.cwd(),
-    isTerminal: process.stderr.isTTY,
-    color: (style, text) => styleText(style, text, { stream: process.stderr }),
+    isTerminal,
+    color,
+    hint,
   };
 }
 
-function ignoreClosed(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/** Exactly what JSON would say, so that the redactor meets nothing else. */
+function plain(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
 }
 
-/** Prints an error (as JSON on standard output with `json`) and gives the exit status that goes with it. */
-export function reportError(io: Io, error: unknown, json: boolean): number {
-  const known = isOnwardError(error);
-  const code = known ? error.code : 'bug/unexpected';
-  const message = error instanceof Error ? error.message : String(error);
-  const place = known ? error.place : undefined;
-  const next = known ? error.next : ['This is a defect of onward. Please report it with the text above.'];
-  if (json) io.out(JSON.stringify({ error: { code, message, place: place ?? null, next } }));
-  io.err(
-    `${io.color('red', 'onward:')} ${message} ${io.color('dim', `[${code}${place === undefined ? '' : ` at ${place}`}]`)}`,
-  );
-  for (const step of next) io.err(`  ${step}`);
-  if (!known && io.env['ONWARD_DEBUG'] !== undefined && error instanceof Error) io.err(error.stack ?? '');
-  return known ? exitCodeOfError(code) : exitCodes.failed.code;
+/**
+ * A reader that goes away is no error of ours, and neither is a terminal that is closed (EIO). Anything else, such as a full
+ * disk behind `> file`, is said once and makes the status say so: what should have been printed was not.
+ */
+function goneSignal(err: (text: string) => void): AbortSignal {
+  const gone = new AbortController();
+  process.stderr.on('error', () => undefined);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (gone.signal.aborted) return;
+    gone.abort();
+    if (error.code === 'EPIPE' || error.code === 'EIO') return;
+    err(
+      `onward: standard output cannot be written (${error.code ?? error.message}); what is on record stays: onward show`,
+    );
+    outputFailed = true;
+    process.exitCode = exitAfterOutput(Number(process.exitCode ?? 0));
+  });
+  return gone.signal;
+}
+
+let outputFailed = false;
+
+/** The exit status, given what became of standard output: an answer that could not be printed is no success. */
+export function exitAfterOutput(status: number): number {
+  return status === 0 && outputFailed ? 2 : status;
+}
+
+function drained(stdout: NodeJS.WriteStream, gone: AbortSignal): Promise<void> {
+  if (!stdout.writableNeedDrain || gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stdout.off('drain', done);
+      gone.removeEventListener('abort', done);
+      resolve();
+    };
+    stdout.once('drain', done);
+    gone.addEventListener('abort', done, { once: true });
+  });
 }

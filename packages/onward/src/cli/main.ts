@@ -1,24 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { exitCodes } from './exit-codes.ts';
-import { processIo, reportError } from './io.ts';
 
 /**
  * The command `onward`. Sets the exit status; never throws. Everything but `--version` is loaded when it is needed, since
  * a command line that starts slowly is not used.
  */
 export async function main(argv: readonly string[]): Promise<void> {
-  const io = processIo();
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
-    io.out(version());
+    process.stdout.write(`${version()}\n`);
     return;
   }
-  try {
-    const { runProgram } = await import('./program.ts');
-    process.exitCode = await runProgram(io, argv, version());
-  } catch (error) {
-    const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-    process.exitCode = reportError(io, error, own.includes('--json'));
-  }
+  const { start } = await import('./start.ts');
+  await start(argv, version());
 }
 
 /** The version of this package. */
@@ -27,6 +19,3 @@ function version(): string {
   const { version: value } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
   return value;
 }
-
-/** Re-exported for the test that compares the table in the README with the truth. */
-export { exitCodes };

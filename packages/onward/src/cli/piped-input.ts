@@ -24,15 +24,18 @@ export async function readPipedInput(io: Io): Promise<string | undefined> {
     return undefined;
   }
   const parts: Buffer[] = begun.done === true ? [] : [begun.value];
+  let bytes = parts[0]?.length ?? 0;
   for await (const chunk of chunks) {
     parts.push(chunk);
-    if (parts.reduce((sum, part) => sum + part.length, 0) > mostBytes) throw tooLarge();
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw tooLarge();
   }
   const text = Buffer.concat(parts).toString('utf8');
   return text === '' ? undefined : text;
 }
 
-function hasInput(): boolean {
+/** Whether standard input is something that text may come through. */
+export function hasInput(): boolean {
   try {
     const kind = fstatSync(0);
     return kind.isFIFO() || kind.isFile() || kind.isSocket();

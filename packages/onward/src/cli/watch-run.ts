@@ -1,8 +1,9 @@
 import { systemClock } from '../processes/index.ts';
 import type { RunResult, Supervision } from '../library/index.ts';
-import { exitCodeOf } from './exit-codes.ts';
+import { exitCodeOf, exitCodeOfSignal, type StopSignal } from './exit-codes.ts';
 import type { Io } from './io.ts';
-import { createProgress, type Verbosity } from './progress.ts';
+import { oneLine } from './plain-text.ts';
+import { createProgress, type Progress, type Verbosity } from './progress.ts';
 
 /** How a run is shown while this process keeps it going. */
 export interface WatchOptions {
@@ -10,29 +11,56 @@ export interface WatchOptions {
   readonly verbosity: Verbosity;
 }
 
-type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+/** The part of the flags that says how. */
+export interface WatchFlags {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+}
+
+/** `--quiet` wins over `--verbose`. */
+export function watchOptions({ json, quiet, verbose }: WatchFlags): WatchOptions {
+  return { json: json === true, verbosity: quiet === true ? 'quiet' : verbose === true ? 'verbose' : 'normal' };
+}
 
 /**
  * Shows a run until it is over or rests: events as JSON lines or the final answer on standard output, progress on
  * standard error. The first Ctrl-C ends it cleanly, the second at once. Gives the exit status.
  */
 export async function watchRun(io: Io, run: Supervision, options: WatchOptions): Promise<number> {
-  const progress = createProgress(io, systemClock, options.verbosity, redraw);
+  const progress = createProgress(io, systemClock, options.verbosity);
   const stopping = listenForStop(io, run, options.verbosity);
   try {
-    for await (const event of run) {
-      if (options.json) io.out(JSON.stringify(event));
-      progress.show(event);
-    }
+    await showEvents(io, run, options, progress);
     progress.stop();
     const result = await run.result;
     showEnd(io, result, options);
     return exitCodeOf(result, stopping.signal());
+  } catch (error) {
+    // What can no longer be shown is not left running unseen: the attempt is ended before this process goes.
+    run.interrupt('it could no longer be followed');
+    await run.result.catch(() => undefined);
+    throw error;
   } finally {
     progress.stop();
     stopping.forget();
   }
 }
+
+async function showEvents(io: Io, run: Supervision, { json }: WatchOptions, progress: Progress): Promise<void> {
+  for await (const event of run) {
+    progress.show(event);
+    if (!json) continue;
+    io.json(event);
+    await io.drained();
+  }
+}
+
+const causes: Readonly<Record<StopSignal, string>> = {
+  SIGINT: 'interrupted by Ctrl-C (SIGINT)',
+  SIGTERM: 'ended from outside (SIGTERM)',
+  SIGHUP: 'the terminal was closed (SIGHUP)',
+};
 
 function listenForStop(
   io: Io,
@@ -40,11 +68,17 @@ function listenForStop(
   verbosity: Verbosity,
 ): { signal(): StopSignal | undefined; forget(): void } {
   let first: StopSignal | undefined;
+  let count = 0;
   const stop = (signal: StopSignal): void => {
-    if (first === undefined && verbosity !== 'quiet')
-      io.err(`onward: ${signal}, ending the attempt and keeping a checkpoint; once more ends it at once`);
     first ??= signal;
-    run.interrupt(signal);
+    count += 1;
+    // The guard ends the agent when this process is gone, and `resume` takes over from there.
+    if (count > 2) process.exit(exitCodeOfSignal(first));
+    if (verbosity !== 'quiet') {
+      const how = count === 1 ? 'ending the attempt and keeping a checkpoint; once more ends it at once' : 'at once';
+      io.err(`onward: ${signal}, ${how}`);
+    }
+    run.interrupt(causes[signal]);
   };
   const handlers = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => [signal, () => stop(signal)] as const);
   for (const [signal, handler] of handlers) process.on(signal, handler);
@@ -56,21 +90,18 @@ function listenForStop(
   };
 }
 
-function showEnd(io: Io, result: RunResult, { json, verbosity }: WatchOptions): void {
+/** The end of a run: the answer on standard output; for everything else what it is, why, and how to go on. */
+export function showEnd(io: Io, result: RunResult, { json, verbosity }: WatchOptions): void {
   if (result.status === 'done') {
     if (!json) io.out(result.text);
     return;
   }
   const state = result.status === 'paused' ? `paused (${result.reason})` : result.status;
-  io.err(`${io.color('bold', `onward: ${state}`)} ${result.because}`);
+  io.err(`${io.color('bold', `onward: ${state}:`)} ${oneLine(result.because, 1_000)}`);
   if (verbosity === 'quiet') return;
   if (result.status === 'paused') {
-    if (result.until !== undefined) io.err(`  makes sense again at ${new Date(result.until).toISOString()}`);
-    io.err(`  go on:  onward resume ${result.run}`);
+    if (result.until !== undefined) io.err(`  not before ${new Date(result.until).toISOString()}`);
+    io.err(`  go on:  ${io.hint(`resume ${result.run}`)}`);
   }
-  io.err(`  look:   onward why ${result.run}`);
-}
-
-function redraw(line: string): void {
-  process.stderr.write(`\r\u001B[2K${line}`);
+  io.err(`  why:    ${io.hint(`why ${result.run}`)}`);
 }

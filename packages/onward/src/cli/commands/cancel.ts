@@ -1,10 +1,15 @@
+import type { Journal } from '../../kernel/journal.ts';
 import { attachRun, createDeps } from '../../library/index.ts';
-import { runInbox, runStream } from '../../supervisor/index.ts';
+import { type RunState, runInbox, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
+import { becauseOf, stateOf } from '../describe-run.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findRun, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
+
+/** How long the live process may take to end its agent. */
+const patienceMs = 60_000;
 
 /** `onward cancel`: ends a run for good, wherever it is: asked of its live process, or done here when it has none. */
 export async function cancel(
@@ -16,32 +21,35 @@ export async function cancel(
     const deps = createDeps({ env: io.env, journal });
     const id = await findRun(journal, wanted, io.cwd);
     const before = await loadRun(journal, id);
-    if (before.phase.kind === 'ended')
-      return say(io, flags, { run: id, state: before.phase.outcome, because: 'it was over already' });
-    const message = { type: 'cancel.requested', v: 1, id: deps.ids.uuid(), data: { cause: 'cancelled by a person' } };
-    await journal.append([{ stream: runInbox(id), expected: 'any', events: [message], due: deps.clock.now() }]);
-    if ((await liveLease(journal, deps.host, id, deps.clock.now())) === undefined) await attachRun(deps, id).result;
-    else await untilRest(journal, id, before.position);
-    const { phase } = await loadRun(journal, id);
-    const state = phase.kind === 'ended' ? phase.outcome : phase.kind;
-    return say(io, flags, { run: id, state, because: 'because' in phase ? phase.because : '' });
+    const isOver = before.phase.kind === 'ended';
+    if (!isOver) await cancelRun(deps, before);
+    const { phase } = isOver ? before : await loadRun(journal, id);
+    const live = (await liveLease(journal, deps.host, id, deps.clock.now())) !== undefined;
+    const said = {
+      run: id,
+      state: stateOf(phase, live),
+      because: isOver ? 'it was over already' : becauseOf(phase, live),
+    };
+    if (flags.json === true) io.json(said);
+    else io.err(`onward: ${said.run} ${said.state}${said.because === '' ? '' : `, ${said.because}`}`);
+    if (phase.kind === 'ended') return exitCodes.done.code;
+    if (flags.json !== true) io.err(`  It has been told, and has not ended yet. Look: ${io.hint(`tail ${id}`)}`);
+    return exitCodes.failed.code;
   });
 }
 
-async function untilRest(journal: Parameters<typeof loadRun>[0], id: string, after: number): Promise<void> {
-  for await (const event of journal.follow(runStream(id), after, AbortSignal.timeout(60_000))) {
+async function cancelRun(deps: SupervisorDeps, { id, position }: RunState): Promise<void> {
+  const { journal, clock } = deps;
+  const message = { type: 'cancel.requested', v: 1, id: deps.ids.uuid(), data: { cause: 'cancelled by a person' } };
+  await journal.append([{ stream: runInbox(id), expected: 'any', events: [message], due: clock.now() }]);
+  if ((await liveLease(journal, deps.host, id, clock.now())) !== undefined) await untilRest(journal, id, position);
+  // The live process may have come to rest without having read the message.
+  if ((await loadRun(journal, id)).phase.kind === 'ended') return;
+  if ((await liveLease(journal, deps.host, id, clock.now())) === undefined) await attachRun(deps, id).result;
+}
+
+async function untilRest(journal: Journal, id: string, after: number): Promise<void> {
+  for await (const event of journal.follow(runStream(id), after, AbortSignal.timeout(patienceMs))) {
     if (event.type === 'run.ended' || event.type === 'run.paused') return;
   }
-}
-
-interface Said {
-  readonly run: string;
-  readonly state: string;
-  readonly because: string;
-}
-
-function say(io: Io, flags: { readonly json?: boolean }, said: Said): number {
-  if (flags.json === true) io.out(JSON.stringify(said));
-  else io.err(`onward: ${said.run} ${said.state}${said.because === '' ? '' : `, ${said.because}`}`);
-  return said.state === 'running' || said.state === 'waiting' ? exitCodes.failed.code : exitCodes.done.code;
 }

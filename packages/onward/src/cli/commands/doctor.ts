@@ -4,6 +4,7 @@ import { ensurePrivateDir, startGuard } from '../../processes/index.ts';
 import { isOnwardError } from '../../kernel/error.ts';
 import { placeOf } from '../../supervisor/index.ts';
 import { table } from '../describe-run.ts';
+import { exitCodes } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { journalPath, withJournal } from '../open-journal.ts';
 
@@ -13,12 +14,12 @@ interface Finding {
   readonly detail: string;
 }
 
-/** `onward doctor`: whether this machine has what supervision needs. Exit 1 when something is wrong. */
+/** `onward doctor`: whether this machine has what supervision needs. Exit 2 when something is wrong. */
 export async function doctor(io: Io, flags: { readonly journal?: string; readonly json?: boolean }): Promise<number> {
   const findings = [platform(), ...(await state(io, flags.journal)), await guard(), ...(await agents(io))];
-  if (flags.json === true) io.out(JSON.stringify(findings));
+  if (flags.json === true) io.json(findings);
   else for (const line of table(findings.map(({ what, state: found, detail }) => [found, what, detail]))) io.out(line);
-  return findings.some((finding) => finding.state === 'wrong') ? 1 : 0;
+  return findings.some((finding) => finding.state === 'wrong') ? exitCodes.usage.code : exitCodes.done.code;
 }
 
 function platform(): Finding {

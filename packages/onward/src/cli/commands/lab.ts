@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 
 /** `onward lab list`: the situations an agent can be tried in. */
 export function labList(io: Io, flags: { readonly json?: boolean }): number {
-  if (flags.json === true) for (const scenario of scenarios) io.out(JSON.stringify(scenario));
+  if (flags.json === true) for (const scenario of scenarios) io.json(scenario);
   else
     for (const line of table(
       scenarios.map(({ name, what, recoverable }) => [name, recoverable ? 'recoverable' : 'needs a human', what]),
@@ -32,7 +32,7 @@ export async function labServe(io: Io, name: string, flags: LabFlags): Promise<n
   const script = scriptOf(scenario, temperament === undefined ? {} : { temperament });
   const port = flags.port === undefined ? {} : { port: portFrom(flags.port) };
   await using server = await startModelServer({ script, ...port });
-  if (flags.json === true) io.out(JSON.stringify({ url: server.url, scenario: scenario.name }));
+  if (flags.json === true) io.json({ url: server.url, scenario: scenario.name });
   else explain(io, server, scenario.what, scenario.expectation);
   await follow(io, server, flags.json === true);
   return 0;
@@ -72,7 +72,7 @@ async function follow(io: Io, server: ModelServer, json: boolean): Promise<void>
     shown += 1;
     const { index, agent, api, status, state, answer, refused } = request;
     const fault = request.fault === null ? null : describeFault(request.fault);
-    if (json) io.out(JSON.stringify({ index, agent, api, status, state, answer, fault, refused }));
+    if (json) io.json({ index, agent, api, status, state, answer, fault, refused });
     else
       io.out(
         `${index} ${api} ${agent}: ${fault ?? refused ?? answer ?? 'answered'} (${status ?? 'no status'}, ${state})`,

@@ -1,6 +1,6 @@
 import { createDeps } from '../../library/index.ts';
-import { summarise, table } from '../describe-run.ts';
-import { loadRun, runIds } from '../find-run.ts';
+import { dateOf, summarise, table } from '../describe-run.ts';
+import { listRuns } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
@@ -12,29 +12,34 @@ export async function list(
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const { host, clock } = createDeps({ env: io.env, journal });
-    const runs = [];
-    for (const id of await runIds(journal)) {
-      // oxlint-disable-next-line no-await-in-loop -- one run in memory at a time
-      const run = await loadRun(journal, id);
+    const rows: (readonly string[])[] = [];
+    for await (const listed of listRuns(journal)) {
+      if (!listed.ok) {
+        io.err(`onward: the run ${listed.id} is left out: ${listed.error.message}`);
+        continue;
+      }
+      const { run } = listed;
       if (flags.here === true && run.accepted.cwd !== io.cwd) continue;
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      runs.push(summarise(run, (await liveLease(journal, host, id, clock.now())) !== undefined));
+      const summary = summarise(run, (await liveLease(journal, host, run.id, clock.now())) !== undefined);
+      if (flags.json === true) io.json(summary);
+      else rows.push(rowOf(summary));
     }
-    if (flags.json === true) {
-      for (const run of runs) io.out(JSON.stringify(run));
-      return 0;
-    }
-    if (runs.length === 0) io.err('No runs yet. Start one: onward run -- claude -p "..."');
-    const rows = runs.map((run) => [
-      run.run,
-      run.agent,
-      run.state,
-      `${run.attempts} attempt${run.attempts === 1 ? '' : 's'}`,
-      new Date(run.acceptedAt).toISOString().slice(0, 16).replace('T', ' '),
-      run.name ?? '',
-      run.cwd,
-    ]);
+    if (flags.json === true) return 0;
+    if (rows.length === 0)
+      io.err(`No runs ${flags.here === true ? 'of this directory' : 'yet'}. Start one: onward run -- claude -p "..."`);
     for (const line of table(rows)) io.out(line);
     return 0;
   });
+}
+
+function rowOf({
+  run,
+  agent,
+  state,
+  attempts,
+  acceptedAt,
+  name,
+  cwd,
+}: ReturnType<typeof summarise>): readonly string[] {
+  return [run, agent, state, `${attempts} attempt${attempts === 1 ? '' : 's'}`, dateOf(acceptedAt), name ?? '-', cwd];
 }

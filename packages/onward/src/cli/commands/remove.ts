@@ -5,7 +5,7 @@ import type { Journal } from '../../kernel/journal.ts';
 import { createDeps, stateFolder } from '../../library/index.ts';
 import { runHeld, runInbox, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { parseDuration } from '../duration.ts';
-import { findRun, loadRun, runIds } from '../find-run.ts';
+import { findRun, listRuns, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
@@ -43,15 +43,18 @@ export async function prune(
     const deps = createDeps({ env: io.env, journal });
     const erased: string[] = [];
     let kept = 0;
-    for (const id of await runIds(journal)) {
-      // oxlint-disable-next-line no-await-in-loop -- one run in memory at a time
-      const run = await loadRun(journal, id);
+    for await (const listed of listRuns(journal)) {
+      // What cannot be read now may be readable by a newer version.
+      if (!listed.ok) {
+        kept += 1;
+        continue;
+      }
+      const { run } = listed;
       if ((run.attempts.at(-1)?.endedAt ?? run.acceptedAt) > deps.clock.now() - age) continue;
       if (run.phase.kind !== 'ended') kept += 1;
       else {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await erase(io, deps, journal, run);
-        erased.push(id);
+        erased.push(run.id);
       }
     }
     report(io, flags, erased, kept);
@@ -69,8 +72,8 @@ async function erase(io: Io, deps: SupervisorDeps, journal: Journal, run: RunSta
 }
 
 function report(io: Io, flags: { readonly json?: boolean }, erased: readonly string[], kept: number): void {
-  if (flags.json === true) return io.out(JSON.stringify({ erased, kept }));
+  if (flags.json === true) return io.json({ erased, kept });
   io.err(
-    `onward: erased ${erased.length} run${erased.length === 1 ? '' : 's'}${kept === 0 ? '' : `; kept ${kept} that could still go on (onward ls)`}`,
+    `onward: erased ${erased.length} run${erased.length === 1 ? '' : 's'}${kept === 0 ? '' : `; kept ${kept} that could still go on (${io.hint('ls')})`}`,
   );
 }

@@ -1,28 +1,32 @@
-import { OnwardError } from '../../kernel/error.ts';
-import type { Journal } from '../../kernel/journal.ts';
+import { existsSync } from 'node:fs';
+import { isOnwardError, OnwardError } from '../../kernel/error.ts';
 import { createDeps, resumeRun } from '../../library/index.ts';
 import { lacksCredential, placeOf, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { findRun, loadRun, runIds } from '../find-run.ts';
+import { findRun, listRuns, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { withJournal } from '../open-journal.ts';
-import { watchRun } from '../watch-run.ts';
+import { reportError } from '../report-error.ts';
+import { type WatchFlags, watchOptions, watchRun } from '../watch-run.ts';
 
 /** The flags of `resume`. */
-export interface ResumeFlags {
+export interface ResumeFlags extends WatchFlags {
   readonly now?: boolean;
   readonly due?: boolean;
   readonly journal?: string;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
 }
 
-/** `onward resume`: goes on with a run that rests or whose process died; `--due` with every parked one whose time has come. */
+/** `onward resume`: goes on with a run that rests or whose process died; `--due` with every one whose time has come. */
 export async function resume(io: Io, wanted: string | undefined, flags: ResumeFlags): Promise<number> {
+  if (flags.due === true && wanted !== undefined) {
+    throw new OnwardError('cli/usage', '--due is for all runs whose time has come, so it takes no run.', {
+      place: '--due',
+      next: [`onward resume ${wanted}`, 'onward resume --due'],
+    });
+  }
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
-    if (flags.due === true) return resumeDue(io, deps, journal, flags);
+    if (flags.due === true) return resumeDue(io, deps, flags);
     const id = await findRun(journal, wanted, io.cwd);
     return resumeOne(io, deps, await loadRun(journal, id), flags);
   });
@@ -31,15 +35,14 @@ export async function resume(io: Io, wanted: string | undefined, flags: ResumeFl
 async function resumeOne(io: Io, deps: SupervisorDeps, run: RunState, flags: ResumeFlags): Promise<number> {
   const until = run.phase.kind === 'paused' ? run.phase.until : undefined;
   if (until !== undefined && until > deps.clock.now() && flags.now !== true) {
-    io.err(
-      `onward: parked until ${new Date(until).toISOString()}. Then: onward resume ${run.id}   (or now: onward resume ${run.id} --now)`,
-    );
+    io.err(`onward: its time has not come: not before ${new Date(until).toISOString()}`);
+    io.err(`  then:  ${io.hint(`resume ${run.id}`)}`);
+    io.err(`  now:   ${io.hint(`resume ${run.id} --now`)}`);
     return exitCodes.parked.code;
   }
-  if (run.phase.kind !== 'ended') await checkUnchanged(io, deps, run, flags.now === true);
-  const supervision = await resumeRun(deps, run.id, 'a person');
-  const verbosity = flags.quiet === true ? 'quiet' : flags.verbose === true ? 'verbose' : 'normal';
-  return watchRun(io, supervision, { json: flags.json === true, verbosity });
+  const isOurs = run.accepted.host === deps.host.holder.host;
+  if (run.phase.kind !== 'ended' && isOurs) await checkUnchanged(io, deps, run, flags.now === true);
+  return watchRun(io, await resumeRun(deps, run.id, 'a person'), watchOptions(flags));
 }
 
 /** What a run depends on must still be what it was; a difference asks a person, who says `--now`. */
@@ -50,11 +53,14 @@ async function checkUnchanged(io: Io, deps: SupervisorDeps, run: RunState, accep
     throw new OnwardError(
       'run/credential-missing',
       'The command of this run had a credential among its arguments, which is not on record.',
-      {
-        place,
-        next: ['Give credentials in the environment, and start a new run.'],
-      },
+      { place, next: ['Give credentials in the environment, and start a new run.', `onward cancel ${run.id}`] },
     );
+  }
+  if (!existsSync(accepted.cwd)) {
+    throw new OnwardError('run/cannot-start', `The directory of this run is gone: ${accepted.cwd}`, {
+      place,
+      next: ['Bring it back, or give the run up:', `onward cancel ${run.id}`],
+    });
   }
   const found = await deps.host.inspect(accepted.program, accepted.cwd);
   if (!found.ok) throw new OnwardError('run/cannot-start', found.sentence, { place, next: found.next });
@@ -66,22 +72,30 @@ async function checkUnchanged(io: Io, deps: SupervisorDeps, run: RunState, accep
   throw new OnwardError(
     'run/changed',
     `Requests would go to ${identity.baseUrl} now; the run was accepted for ${accepted.identity.baseUrl}.`,
-    {
-      place,
-      next: ['Set the environment as it was, or go on as things are:', `onward resume ${run.id} --now`],
-    },
+    { place, next: ['Set the environment as it was, or go on as things are:', `onward resume ${run.id} --now`] },
   );
 }
 
-async function resumeDue(io: Io, deps: SupervisorDeps, journal: Journal, flags: ResumeFlags): Promise<number> {
+/** One run that cannot go on must not keep the others waiting; a person's Ctrl-C ends them all. Gives the highest status. */
+async function resumeDue(io: Io, deps: SupervisorDeps, flags: ResumeFlags): Promise<number> {
   let worst = 0;
-  for (const id of await runIds(journal)) {
-    // oxlint-disable-next-line no-await-in-loop -- one run after the other
-    const run = await loadRun(journal, id);
-    const due = run.phase.kind === 'paused' && run.phase.until !== undefined && run.phase.until <= deps.clock.now();
-    if (!due || run.accepted.host !== deps.host.holder.host) continue;
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    worst = Math.max(worst, await resumeOne(io, deps, run, flags));
+  let count = 0;
+  for await (const listed of listRuns(deps.journal)) {
+    if (!listed.ok || !isDue(listed.run, deps)) continue;
+    count += 1;
+    const status = await resumeOne(io, deps, listed.run, flags).catch((error: unknown) => {
+      // Another waker was faster: that run is taken care of.
+      if (isOnwardError(error, 'run/held')) return exitCodes.parked.code;
+      return reportError(io, error, flags.json === true);
+    });
+    worst = Math.max(worst, status);
+    if (status === exitCodes.interrupted.code || status === exitCodes.terminated.code) break;
   }
+  if (count === 0 && flags.quiet !== true) io.err('onward: no run is due');
   return worst;
+}
+
+function isDue({ phase, accepted }: RunState, { host, clock }: SupervisorDeps): boolean {
+  if (phase.kind !== 'paused' || phase.until === undefined) return false;
+  return phase.until <= clock.now() && accepted.host === host.holder.host;
 }

@@ -1,53 +1,73 @@
 import { resolvePolicy } from '../../kernel/policy.ts';
 import { OnwardError } from '../../kernel/error.ts';
 import { attachRun, createDeps } from '../../library/index.ts';
-import { acceptRun, launchPreview, readCommand, type RunRequest } from '../../supervisor/index.ts';
+import {
+  acceptRun,
+  type AgentAdapter,
+  launchPreview,
+  readCommand,
+  type RunPreview,
+  type RunRequest,
+  type RunState,
+} from '../../supervisor/index.ts';
 import { showDuration } from '../duration.ts';
+import { loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { withJournal } from '../open-journal.ts';
-import { readPipedInput } from '../piped-input.ts';
-import { policyFromFlags, type RunFlags } from '../run-options.ts';
-import { watchRun } from '../watch-run.ts';
+import { hasInput, readPipedInput } from '../piped-input.ts';
+import { oneLine } from '../plain-text.ts';
+import { checkName, policyFromFlags, type RunFlags } from '../run-options.ts';
+import { watchOptions, watchRun } from '../watch-run.ts';
+
+/** What stands behind the flags of `run`. */
+export interface RunWords {
+  readonly words: readonly string[];
+  /** It stood after `--`, so that it is a command even if it is one word. */
+  readonly isCommand: boolean;
+}
 
 /** `onward run`: supervises a new run in the foreground, or with `--preview` only says what it would do. */
-export async function run(io: Io, words: readonly string[], flags: RunFlags): Promise<number> {
-  const piped = await readPipedInput(io);
+export async function run(io: Io, given: RunWords, flags: RunFlags): Promise<number> {
   const deps = createDeps({ env: io.env });
-  const command = commandFrom(words, flags.agent);
-  const request: RunRequest = {
-    command,
+  const bare: RunRequest = {
+    command: commandFrom(given, flags.agent, deps.adapters),
     cwd: io.cwd,
     policy: resolvePolicy([{ source: 'flag', values: policyFromFlags(flags) }], deps.hash),
     ...(flags.agent === undefined ? {} : { agent: flags.agent }),
-    ...(piped === undefined ? {} : { stdin: piped }),
-    ...(flags.name === undefined ? {} : { name: flags.name }),
+    ...(flags.name === undefined ? {} : { name: checkName(flags.name) }),
     ...(flags.continuation === undefined ? {} : { continuation: flags.continuation }),
   };
+  const piped = await pipedInto(io, bare, deps.adapters);
+  const request = piped === undefined ? bare : { ...bare, stdin: piped };
   const { parsed, adapter } = readCommand(deps.adapters, request);
   if (flags.preview === true) {
     const preview = launchPreview(adapter, request, parsed, deps.env);
-    if (flags.json === true) io.out(JSON.stringify(preview));
+    if (flags.json === true) io.json(preview);
     else showPreview(io, preview);
     return 0;
   }
   return withJournal(io, flags.journal, async (journal) => {
     const own = { ...deps, journal, options: parsed.options };
     const id = await acceptRun(own, request);
-    const verbosity = flags.quiet === true ? 'quiet' : flags.verbose === true ? 'verbose' : 'normal';
-    const identity = await adapter.identify({ cwd: io.cwd, env: deps.env });
-    if (verbosity !== 'quiet') {
-      const { retry, timeouts } = request.policy.policy;
-      const limits = `waits ${retry.scheduleMs.map(showDuration).join(', ') || 'none'}; ${retry.total} attempts; ${timeouts.wallMs === 0 ? 'no time limit' : showDuration(timeouts.wallMs)}`;
-      io.err(
-        `${io.color('bold', adapter.title)} in ${io.cwd} | permissions: ${parsed.permissions} | billing: ${identity.billing} | limits: ${limits} | run ${id}`,
-      );
-    }
-    return watchRun(io, attachRun(own, id), { json: flags.json === true, verbosity });
+    const options = watchOptions(flags);
+    if (options.verbosity !== 'quiet') io.err(firstLine(io, adapter, await loadRun(journal, id)));
+    return watchRun(io, attachRun(own, id), options);
   });
 }
 
-/** `-- AGENT ARGS...` as it stands; a single word after `--agent` is the prompt of the short form. */
-function commandFrom(words: readonly string[], agent: string | undefined): readonly string[] {
+/** A wrong command is refused before anything waits for a pipe. */
+async function pipedInto(io: Io, bare: RunRequest, adapters: readonly AgentAdapter[]): Promise<string | undefined> {
+  if (!hasInput()) return undefined;
+  readCommand(adapters, { ...bare, stdin: 'whatever will come through the pipe' });
+  return readPipedInput(io);
+}
+
+/** `-- AGENT ARGS...` as it stands; a single word after `--agent`, without `--`, is the prompt of the short form. */
+function commandFrom(
+  { words, isCommand }: RunWords,
+  agent: string | undefined,
+  adapters: readonly AgentAdapter[],
+): readonly string[] {
   if (words.length === 0) {
     throw new OnwardError('cli/no-command', 'There is nothing to run.', {
       next: [
@@ -56,12 +76,29 @@ function commandFrom(words: readonly string[], agent: string | undefined): reado
       ],
     });
   }
-  if (agent === undefined || words.length !== 1) return words;
-  const adapter = createDeps({}).adapters.find((candidate) => candidate.name === agent);
+  if (agent === undefined || words.length !== 1 || isCommand) return words;
+  const adapter = adapters.find((candidate) => candidate.name === agent);
   return adapter?.commandFor(words[0] ?? '') ?? words;
 }
 
-function showPreview(io: Io, preview: ReturnType<typeof launchPreview>): void {
+/** Who runs where, with which permissions, on whose money, and how far. */
+function firstLine(io: Io, adapter: AgentAdapter, { id, accepted }: RunState): string {
+  const { retry, timeouts } = accepted.policy.policy;
+  const waits = retry.scheduleMs.length === 0 ? 'no retry' : `waits ${retry.scheduleMs.map(showDuration).join(', ')}`;
+  const wall = timeouts.wallMs === 0 ? 'no time limit' : showDuration(timeouts.wallMs);
+  // Agents add their own name: "2.1.197 (Claude Code)", "codex-cli 0.171.0".
+  const version = /\d+\.\d+[\w.+-]*/.exec(accepted.version)?.[0] ?? 'of unknown version';
+  const parts = [
+    `${io.color('bold', `${adapter.title} ${version}`)} in ${oneLine(accepted.cwd, 500)}`,
+    `permissions: ${oneLine(accepted.command.permissions, 300)}`,
+    `billing: ${oneLine(accepted.identity.billing, 100)}`,
+    `limits: ${waits}; ${retry.total} attempts; ${wall}`,
+    `run ${id}`,
+  ];
+  return parts.join(' | ');
+}
+
+function showPreview(io: Io, preview: RunPreview): void {
   for (const [title, launch] of [
     ['attempt 1', preview.first],
     ['a later attempt', preview.later],

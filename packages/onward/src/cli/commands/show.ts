@@ -1,8 +1,7 @@
 import type { Json } from '../../kernel/json.ts';
-import { createRedactor } from '../../kernel/redact.ts';
 import { createDeps } from '../../library/index.ts';
 import { readBody, type RunState } from '../../supervisor/index.ts';
-import { stateOf, summarise, table } from '../describe-run.ts';
+import { becauseOf, stateOf, summarise, table } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
 import { findRun, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
@@ -16,7 +15,7 @@ export async function show(
   flags: { readonly journal?: string; readonly json?: boolean },
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
-    const { host, clock, env } = createDeps({ env: io.env, journal });
+    const { host, clock } = createDeps({ env: io.env, journal });
     const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
     const live = (await liveLease(journal, host, run.id, clock.now())) !== undefined;
     const end = run.attempts.at(-1)?.end;
@@ -29,7 +28,7 @@ export async function show(
         policy: run.accepted.policy,
         attempts: run.attempts.map(attemptJson),
       };
-      io.out(JSON.stringify(createRedactor(env).json(state as unknown as Json)));
+      io.json(state);
       return 0;
     }
     showText(io, run, live, await readBody(journal, run.accepted.prompt));
@@ -40,10 +39,11 @@ export async function show(
 
 function showText(io: Io, run: RunState, live: boolean, prompt: string): void {
   const { accepted, phase } = run;
+  const because = becauseOf(phase, live);
   const rows: readonly (readonly string[])[] = [
     ['run', `${run.id}${accepted.name === undefined ? '' : ` (${accepted.name})`}`],
-    ['state', `${stateOf(phase)}${live ? ', a live process keeps it going' : ''}`],
-    ...('because' in phase ? [['because', phase.because]] : []),
+    ['state', `${stateOf(phase, live)}${live ? ', a live process keeps it going' : ''}`],
+    ...(because === '' ? [] : [['because', because]]),
     ['agent', `${accepted.agent} ${accepted.version}, permissions: ${accepted.command.permissions}`],
     ['in', accepted.cwd],
     ['accepted', new Date(run.acceptedAt).toISOString()],

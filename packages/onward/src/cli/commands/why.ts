@@ -1,14 +1,13 @@
-import type { Json } from '../../kernel/json.ts';
-import { createRedactor } from '../../kernel/redact.ts';
 import { createDeps } from '../../library/index.ts';
 import { type AttemptState, quote, type RunState, type SupervisorDeps } from '../../supervisor/index.ts';
 import { costOf, showCost } from '../cost.ts';
-import { stateOf } from '../describe-run.ts';
+import { becauseOf, stateOf } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
 import { findRun, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
+import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
-import { timeOf } from '../progress.ts';
+import { timeOf } from '../progress-lines.ts';
 
 /** `onward why`: one page on what happened and why it was decided so. */
 export async function why(
@@ -19,8 +18,9 @@ export async function why(
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
     const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
-    const page = pageOf(deps, run);
-    if (flags.json === true) io.out(JSON.stringify(createRedactor(deps.env).json(page as unknown as Json)));
+    const live = (await liveLease(journal, deps.host, run.id, deps.clock.now())) !== undefined;
+    const page = pageOf(deps, run, live);
+    if (flags.json === true) io.json(page);
     else showPage(io, page);
     return 0;
   });
@@ -63,7 +63,7 @@ interface AttemptPage {
   readonly waitedMs: number | null;
 }
 
-function pageOf(deps: SupervisorDeps, run: RunState): Page {
+function pageOf(deps: SupervisorDeps, run: RunState, live: boolean): Page {
   const attempts = run.attempts.map((attempt) => attemptPage(run, attempt));
   const calls = run.attempts.flatMap((attempt) => attempt.calls);
   const sessionId = run.attempts.findLast((attempt) => attempt.sessionId !== undefined)?.sessionId;
@@ -74,8 +74,8 @@ function pageOf(deps: SupervisorDeps, run: RunState): Page {
       : `cd ${quote(run.accepted.cwd)} && ${adapter.byHand(quote(run.accepted.program), sessionId)}`;
   return {
     run: run.id,
-    state: stateOf(run.phase),
-    because: 'because' in run.phase ? run.phase.because : '',
+    state: stateOf(run.phase, live),
+    because: becauseOf(run.phase, live),
     attempts,
     waitedMs: attempts.reduce((total, attempt) => total + (attempt.waitedMs ?? 0), 0),
     cost: costOf(run),
