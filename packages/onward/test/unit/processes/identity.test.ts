@@ -53,9 +53,9 @@ describe('the identity of a process', () => {
   });
 
   test('a thread of the kernel is told from a process by its flags', () => {
-    const stat = (flags: number): string => `2 (kthreadd) S 0 0 0 0 -1 ${flags}${' 1'.repeat(43)}`;
-    expect(parseStat(stat(0x208040))?.isKernel).toBe(true);
-    expect(parseStat(stat(0x400040))?.isKernel).toBe(false);
+    const rest = ' 1'.repeat(43);
+    expect(parseStat(`2 (kthreadd) S 0 0 0 0 -1 2129984${rest}`)?.isKernel).toBe(true);
+    expect(parseStat(`2 (sh) S 0 0 0 0 -1 4194368${rest}`)?.isKernel).toBe(false);
   });
 
   test('ps, where there is no /proc, lists the same process', async () => {

@@ -28,7 +28,7 @@ async function pidFrom(path: string): Promise<number> {
 
 /** Clock ticks since boot, as the start of a process is told. */
 function uptimeTicks(): number {
-  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 100;
+  return Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 100);
 }
 
 /** Looks that find these things, one after the other, then nothing; time passes only by waiting. */
@@ -196,7 +196,7 @@ describe('a sweep', () => {
     const start = readProcess(older.pid ?? 0);
     await until('the next tick has begun', () => uptimeTicks() > (start?.ticks ?? Infinity));
     const agent = await startShell('(setsid sleep 100 &); env -i sleep 100 & exec sleep 100', { marker });
-    await until('all of it runs', () => findProcesses({ marker }).length === 3);
+    await until('all of it runs', () => runs(marker, 'sleep') === 3);
     older.stdin.end('go\n');
     await until('the older one took on the marker', () => runs(marker, 'sleep') === 4);
     const { identity } = agent;
