@@ -1,15 +1,28 @@
 import { describe, expect, test } from 'vitest';
 import type { Fault } from '../../src/lab/index.ts';
-import { checkCell } from './support/cell.ts';
+import type { AgentName } from './support/agents.ts';
+import { checkCell, setStage } from './support/cell.ts';
+import { runOnward } from './support/onward.ts';
 import { hits } from './support/rules.ts';
 
 const overloaded: Fault = { kind: 'error', error: 'overloaded' };
 const serverError: Fault = { kind: 'error', error: 'server-error' };
 
+/** `onward run` as a person types it, without events. */
+async function printed(agent: AgentName): Promise<{ readonly code: number | null; readonly stdout: string }> {
+  const stage = await setStage(agent, { name: 'healthy' });
+  return runOnward(stage.place, stage.env, ['run', '--', ...stage.setup.command]);
+}
+
 // Claude Code repeats a request up to three times under Onward: four faults in a row are one failed attempt.
 describe('Claude Code', () => {
   test('does a task when nothing goes wrong in one attempt', async () => {
     await checkCell('claude', { name: 'healthy' }, { exit: 0, retried: 0 });
+  });
+
+  test('its answer, and nothing else, is what standard output holds', async () => {
+    const { code, stdout } = await printed('claude');
+    expect([code, stdout]).toEqual([0, 'All steps are done: one, two.']);
   });
 
   test('two overloads heal inside one attempt, and the repeats are counted', async () => {
@@ -67,6 +80,11 @@ describe('Claude Code', () => {
 describe('Codex', () => {
   test('does a task when nothing goes wrong in one attempt', async () => {
     await checkCell('codex', { name: 'healthy' }, { exit: 0, retried: 0 });
+  });
+
+  test('its answer, and nothing else, is what standard output holds', async () => {
+    const { code, stdout } = await printed('codex');
+    expect([code, stdout]).toEqual([0, 'All steps are done: one, two.']);
   });
 
   test('R01 two overloads are waited out in the same thread', async () => {
