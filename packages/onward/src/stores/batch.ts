@@ -62,13 +62,20 @@ export function checkPosition(position: number): void {
   );
 }
 
+/** The last moment that a `Date` can hold, ms since the epoch. Later is a slip, and far later not even a whole number. */
+const LAST_MOMENT = 8_640_000_000_000_000;
+
+function isTime(ms: number): boolean {
+  return Number.isSafeInteger(ms) && Math.abs(ms) <= LAST_MOMENT;
+}
+
 function prepareAppend(append: Append, payloadCap: number): PreparedAppend {
   const { stream, expected, epoch, due } = append;
   if (expected !== 'any' && !isCount(expected, 0))
     throw badAppend(stream, 'expects a position that is no whole number');
   if (epoch !== undefined && !isCount(epoch, 1))
     throw badAppend(stream, 'names an epoch that is no whole number from 1');
-  if (typeof due === 'number' && !Number.isFinite(due)) throw badAppend(stream, 'has a due time that is no number');
+  if (typeof due === 'number' && !isTime(Math.ceil(due))) throw badAppend(stream, 'has a due time that is no time');
   return {
     stream,
     expected,

@@ -66,9 +66,12 @@ export function toLimit(limit: number): number {
   return Math.max(0, Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER)) || 0;
 }
 
+/** A thousand years: whatever is added to it stays a whole number that every store can keep. */
+const LONGEST_TTL = 1000 * 366 * 24 * 3_600_000;
+
 /** Checks and rounds a time to live in milliseconds. Throws `journal/bad-append`. */
 export function checkTtl(ttlMs: number): number {
-  if (Number.isFinite(ttlMs) && ttlMs >= 0) return Math.ceil(ttlMs);
+  if (ttlMs >= 0 && ttlMs <= LONGEST_TTL) return Math.ceil(ttlMs);
   throw new OnwardError('journal/bad-append', `A lease cannot last ${ttlMs} ms.`);
 }
 

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { OnwardError } from '../../kernel/error.ts';
 import type { OnCommit, Write } from '../commit.ts';
 import type { FileGuard } from './file-guard.ts';
-import { type Patience, whileBusy } from './retry.ts';
+import { type Patience, rollBack, whileBusy } from './retry.ts';
 import type { SchemaCheck } from './schema.ts';
 import { toOnwardError } from './sqlite-error.ts';
 
@@ -96,7 +96,7 @@ export class CommitQueue {
       this.#options.schema.check();
       this.#finish(jobs.map((job) => this.#run(job, jobs.length > 1)));
     } catch (error) {
-      this.#rollback();
+      rollBack(this.#options.db);
       // The guilty one took the whole transaction with it.
       if (error instanceof BrokenGroup && jobs.length > 1) return jobs;
       this.#rejectAll(jobs, error instanceof BrokenGroup ? error.cause : error);
@@ -137,15 +137,6 @@ export class CommitQueue {
     for (const outcome of outcomes) {
       if (outcome.ok) outcome.job.resolve(outcome.value as never);
       else outcome.job.reject(outcome.error);
-    }
-  }
-
-  #rollback(): void {
-    const { db } = this.#options;
-    try {
-      db.exec('rollback');
-    } catch {
-      // SQLite has undone it already. The error that led here is the one to report.
     }
   }
 

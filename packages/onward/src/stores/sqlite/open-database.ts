@@ -2,7 +2,7 @@ import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, realp
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { OnwardError } from '../../kernel/error.ts';
-import { type Patience, whileBusy } from './retry.ts';
+import { type Patience, rollBack, whileBusy } from './retry.ts';
 import { inspect, migrate } from './schema.ts';
 import { readOnlyError, toSchemaError } from './sqlite-error.ts';
 
@@ -40,14 +40,6 @@ async function prepareDatabase(db: DatabaseSync, patience: Patience): Promise<vo
       rollBack(db);
       throw error;
     }
-  }
-}
-
-function rollBack(db: DatabaseSync): void {
-  try {
-    db.exec('rollback');
-  } catch {
-    // SQLite has undone it already.
   }
 }
 

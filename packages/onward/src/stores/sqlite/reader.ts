@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../kernel/envelope.ts';
 import { OnwardError } from '../../kernel/error.ts';
 import type { Cursor, Page } from './event-table.ts';
 import type { FileGuard } from './file-guard.ts';
-import { type Patience, whileBusy } from './retry.ts';
+import { type Patience, rollBack, whileBusy } from './retry.ts';
 import type { SchemaCheck } from './schema.ts';
 import { toOnwardError } from './sqlite-error.ts';
 import type { Tables } from './tables.ts';
@@ -50,7 +50,7 @@ export class Reader {
           schema.check();
           return query(tables);
         } finally {
-          db.exec('rollback');
+          rollBack(db);
         }
       });
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Random } from '../../kernel/ports.ts';
 import { isBusy, lockedError } from './sqlite-error.ts';
 
@@ -25,5 +26,14 @@ export async function whileBusy<T>(patience: Patience, attempt: () => T): Promis
     }
     if (clock.monotonic() - start >= lockTimeoutMs) throw lockedError(path, lockTimeoutMs);
     await clock.sleep(1 + random.next() * 4);
+  }
+}
+
+/** Ends a transaction without a trace. SQLite may have done it already; the error that led here is the one to report. */
+export function rollBack(db: DatabaseSync): void {
+  try {
+    db.exec('rollback');
+  } catch {
+    // There was no transaction any more.
   }
 }

@@ -56,7 +56,9 @@ export class StreamTable {
     );
     this.#remains = db.prepare('select id, iif(epoch > ?2, 0, epoch) as epoch from stream where name = ?1');
     this.#due = db.prepare(
-      'select name as stream, due from stream where due is not null and due <= ? order by due, id limit ?',
+      // A damaged time may not fit into a JavaScript number, and must not hide the others.
+      `select name as stream, max(due, ${Number.MIN_SAFE_INTEGER}) as due from stream ` +
+        `where due is not null and due <= min(?, ${Number.MAX_SAFE_INTEGER}) order by stream.due, id limit ?`,
     );
   }
 

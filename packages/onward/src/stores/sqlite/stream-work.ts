@@ -56,7 +56,13 @@ export function eraseWork(tables: Tables, stream: string, epoch: number | undefi
   };
 }
 
-/** What is to be erased. A row whose seal is broken has no epoch to go by, and no append can follow: it may always go. */
+/** Nobody claims a damaged stream that often before it is erased. */
+const EPOCHS_OF_DAMAGE = 2 ** 20;
+
+/**
+ * What is to be erased. A row whose seal is broken has no epoch to go by, and no append can follow: it may always go. Its
+ * true epoch is not known, so later ones begin well above whatever it was.
+ */
 function erasable(
   tables: Tables,
   stream: string,
@@ -67,7 +73,9 @@ function erasable(
     row = tables.streams.get(stream);
   } catch (error) {
     if (!isOnwardError(error, 'journal/damaged')) throw error;
-    return tables.streams.remains(stream);
+    const remains = tables.streams.remains(stream);
+    if (remains === undefined) return undefined;
+    return { id: remains.id, epoch: Math.max(remains.epoch, tables.fence.floor()) + EPOCHS_OF_DAMAGE };
   }
   checkMayErase(stream, row ?? EMPTY_HEAD, epoch);
   return row;

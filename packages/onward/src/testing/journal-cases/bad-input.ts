@@ -92,6 +92,10 @@ export const badInputCases: readonly JournalCase[] = [
         for (const wrong of [{ expected: -1 }, { expected: 0.5 }, { epoch: 0 }, { due: Number.NaN }]) {
           await expectCode(journal.append([{ ...part, ...wrong }]), 'journal/bad-append', 'run:a');
         }
+        // Beyond what a date can be, and beyond what a number can count.
+        for (const due of [8.65e15, 2 ** 53, 1e300, -1e300, Number.POSITIVE_INFINITY]) {
+          await expectCode(journal.append([{ ...part, due }]), 'journal/bad-append', 'run:a');
+        }
         deepEqual(await journal.streams(''), []);
       }),
   },

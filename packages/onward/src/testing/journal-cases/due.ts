@@ -5,6 +5,21 @@ import { accepted, event, withJournal } from './support.ts';
 /** Due times of streams. */
 export const dueCases: readonly JournalCase[] = [
   {
+    name: 'a stream that is due at the first or the last of all moments is no trouble to anyone',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        const most = 8_640_000_000_000_000;
+        for (const due of [-most, most]) {
+          accepted(await journal.append([{ stream: `run:${due}`, expected: 0, events: [event(1)], due }]));
+        }
+        deepEqual(await journal.due(0, 10), [{ stream: `run:${-most}`, due: -most }]);
+        for (const now of [most, Number.MAX_VALUE, Number.POSITIVE_INFINITY]) {
+          deepEqual((await journal.due(now, 10)).length, 2, `at ${now}`);
+        }
+      }),
+  },
+  {
     name: 'due streams are listed earliest first, up to the limit, at their time and not before',
     needs: [],
     run: (harness) =>

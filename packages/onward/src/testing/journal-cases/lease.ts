@@ -179,9 +179,14 @@ export const leaseCases: readonly JournalCase[] = [
     needs: [],
     run: (harness) =>
       withJournal(harness, async (journal) => {
-        for (const ttl of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
+        const lease = await claim(journal, 'run:a', 'h1');
+        for (const ttl of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300, Number.MAX_SAFE_INTEGER]) {
           await expectCode(journal.claim('run:a', holder('h1'), ttl), 'journal/bad-append');
+          await expectCode(journal.renew(lease, ttl), 'journal/bad-append');
         }
+        const century = 100 * 365 * 24 * 3_600_000;
+        equal(await journal.renew(lease, century), true);
+        ok(((await journal.lease('run:a'))?.expiresAt ?? 0) > century);
         await expectCode(journal.claim('', holder('h1'), 1000), 'journal/bad-append');
       }),
   },

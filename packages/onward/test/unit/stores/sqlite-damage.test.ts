@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -150,6 +150,23 @@ describe('damage to a sqlite journal', () => {
     ]);
   });
 
+  it.each([-9223372036854775808n, 9223372036854775807n])('a due time of %s does not hide the others', async (due) => {
+    await journal.append([{ stream: 'run:b', expected: 0, events: [event], due: 78 }]);
+    raw.prepare('update stream set due = ? where id = 1').run(due);
+    for (const now of [100, Number.MAX_VALUE]) {
+      const found = await journal.due(now, 10);
+      expect(found.filter(({ stream }) => stream === 'run:b')).toEqual([{ stream: 'run:b', due: 78 }]);
+    }
+  });
+
+  it('a log that was cut while the journal is open is said to be unreadable, not hidden behind the clean-up', async () => {
+    const path = join(folder, 'journal.db');
+    const other = await openSqliteJournal({ path, clock: shiftedClock(), random });
+    truncateSync(`${path}-wal`, 0);
+    await expect(other.read('run:a')).rejects.toMatchObject({ code: expect.stringMatching(/^journal\/(io|damaged)$/) });
+    await other.close();
+  });
+
   it('a follower fails at the damage', async () => {
     raw.exec(`update event set data = '1' where place = (1 << 26) + 3`);
     const following = journal.follow('run:a', 2, new AbortController().signal)[Symbol.asyncIterator]().next();
@@ -161,8 +178,23 @@ describe('damage to a sqlite journal', () => {
     raw.exec('update stream set epoch = 9223372036854775807 where id = 1');
     await journal.erase('run:a');
     await expect(journal.read('run:a')).resolves.toEqual([]);
-    await expect(journal.claim('run:a', holder, 1000)).resolves.toMatchObject({ ok: true, lease: { epoch: 1 } });
   });
+
+  it.each([0, 1, 9223372036854775807n])(
+    'zombies of a stream whose epoch was damaged (to %s) and that was erased stay fenced',
+    async (damaged) => {
+      let old = 1;
+      for (; old < 5; old++) await journal.claim('run:a', holder, 1000);
+      raw.prepare('update stream set epoch = ? where id = 1').run(damaged);
+      await journal.erase('run:a');
+      for (let claims = 0; claims < 5; claims++) {
+        const claimed = await journal.claim('run:a', holder, 1000);
+        expect(claimed.ok && claimed.lease.epoch).toBeGreaterThan(old);
+      }
+      const zombie = { stream: 'run:a', expected: 'any' as const, epoch: old, events: [event] };
+      await expect(journal.append([zombie])).resolves.toMatchObject({ ok: false, refusal: { kind: 'stale-epoch' } });
+    },
+  );
 
   it('blobs are checked against their name, and mended by whoever stores them again', async () => {
     const ref = await journal.putBlob('run:a', Buffer.from('abc'));
