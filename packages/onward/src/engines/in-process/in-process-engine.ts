@@ -208,7 +208,15 @@ class InProcessEngine implements Engine {
     const { journal, work, clock } = this.#options;
     for (const { prefix } of work)
       for (const stream of await journal.streams(prefix))
-        if ((await deadLease(journal, stream, clock.now(), this.#isDead)) !== undefined) this.wake(stream);
+        if (await this.#isOrphan(stream, clock.now())) this.wake(stream);
+  }
+
+  async #isOrphan(stream: string, now: number): Promise<boolean> {
+    try {
+      return (await deadLease(this.#options.journal, stream, now, this.#isDead)) !== undefined;
+    } catch {
+      return true; // As in `#hasNews`: one damaged stream must not keep the others from being found.
+    }
   }
 
   #find(key: string): Entry | undefined {
@@ -242,7 +250,11 @@ class InProcessEngine implements Engine {
   }
 }
 
+/** Work may throw anything, also what cannot be looked at: that must not end the loop which calls it. */
 function sentenceOf(error: unknown): string {
-  if (isOnwardError(error)) return error.message;
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return error instanceof Error || isOnwardError(error) ? String(error.message) : String(error);
+  } catch {
+    return 'the work threw something that cannot be put into words';
+  }
 }

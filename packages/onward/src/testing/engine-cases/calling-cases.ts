@@ -133,6 +133,31 @@ export const callingCases: readonly EngineCase[] = [
     },
   },
   {
+    name: 'work may throw anything, also what cannot be put into words: it is called again all the same',
+    run: async (rig) => {
+      const silent = new Error('x');
+      Object.defineProperty(silent, 'message', {
+        get: () => {
+          throw new Error('no message');
+        },
+      });
+      const revoked = Proxy.revocable({}, {});
+      revoked.revoke();
+      const things: readonly unknown[] = [undefined, null, 0, Symbol('s'), Object.create(null), silent, revoked.proxy];
+      const work = scripted(rig, (key, nth) => {
+        if (nth === 1) throw things[Number(key.slice(4))];
+        return DONE;
+      });
+      const engine = rig.engine([work], () => undefined);
+      await engine.start();
+      for (const index of things.keys()) engine.wake(`run:${index}`);
+      await rig.clock.advance(0);
+      for (const { key, error } of engine.list()) assert.equal(typeof error, 'string', key);
+      await rig.clock.advance(10_000);
+      for (const index of things.keys()) assert.equal(work.times(`run:${index}`), 2, `thing ${index}`);
+    },
+  },
+  {
     name: 'a throw is forgotten after an advance that works',
     run: async (rig) => {
       const work = scripted(rig, (_key, nth) => {

@@ -48,6 +48,24 @@ async function accept(journal: Journal, stream: string, due: number | null): Pro
 }
 
 describe('the in-process engine', () => {
+  test('a stream whose lease cannot be read, as a damaged one, neither stops the start nor hides the other streams', async () => {
+    const { clock, journal, work, engine, errors } = setup(() => QUESTION, {
+      breaks: (method, stream) => {
+        if ((method === 'lease' && stream === 'run:bad') || (method === 'read' && stream === 'inbox:run:bad'))
+          throw new Error('run:bad is damaged');
+      },
+    });
+    for (const stream of ['run:bad', 'run:orphan', 'run:due']) await accept(journal, stream, null);
+    await journal.claim('run:orphan', HOLDER, 1000);
+    clock.jump(1000);
+    await journal.append([{ stream: 'run:due', expected: 'any', events: [], due: clock.now() }]);
+    await engine.start();
+    await clock.advance(0);
+    expect(work.calls.map(({ key }) => key).toSorted()).toEqual(['run:due', 'run:orphan']);
+    expect(errors).toEqual([['run:bad is damaged', 'run:bad']]);
+    await engine[Symbol.asyncDispose]();
+  });
+
   test('a worker that is known to be dead is an orphan before its lease has run out', async () => {
     const { clock, journal, work, engine } = setup(() => QUESTION, { isDead: (held) => held.pid === 42 });
     await accept(journal, 'run:a', null);

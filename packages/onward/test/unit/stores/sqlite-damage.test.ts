@@ -150,7 +150,7 @@ describe('damage to a sqlite journal', () => {
     ]);
   });
 
-  it.each([-9223372036854775808n, 9223372036854775807n])('a due time of %s does not hide the others', async (due) => {
+  it.each([-9223372036854775807n, 9223372036854775807n])('a due time of %s does not hide the others', async (due) => {
     await journal.append([{ stream: 'run:b', expected: 0, events: [event], due: 78 }]);
     raw.prepare('update stream set due = ? where id = 1').run(due);
     for (const now of [100, Number.MAX_VALUE]) {
