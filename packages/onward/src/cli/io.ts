@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import type { Json } from '../kernel/json.ts';
 import { createRedactor } from '../kernel/redact.ts';
+import { exitCodes } from './exit-codes.ts';
 import { onlyColors, withoutControls } from './plain-text.ts';
 
 /** The styles of the command line. */
@@ -30,25 +31,34 @@ export interface Io {
   hint(words: string): string;
 }
 
-/** The real streams of this process; secrets are redacted, whoever prints. */
-export function processIo(hint: (words: string) => string): Io {
-  const { stdout, stderr } = process;
-  const redactor = createRedactor(process.env);
-  const isTerminal = stderr.isTTY && process.env['TERM'] !== 'dumb';
+/** What an `Io` prints on and knows of its surroundings; `process` fits. */
+export interface Surroundings {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  cwd(): string;
+  exitCode?: number | string | null | undefined;
+}
+
+/** An `Io` on these streams, with `process` on the real ones; secrets are redacted, whoever prints. */
+export function createIo(around: Surroundings, hint: (words: string) => string): Io {
+  const { stdout, stderr, env } = around;
+  const redactor = createRedactor(env);
+  const isTerminal = stderr.isTTY && env['TERM'] !== 'dumb';
   const color = (style: Style, text: string): string => styleText(style, text, { stream: stderr });
   const isColored = color('bold', 'x') !== 'x';
-  let status = '';
-  const showStatus = (text: string): void => {
-    if (!isTerminal || text === status) return;
-    status = text;
+  let shown = '';
+  const status = (text: string): void => {
+    if (!isTerminal || text === shown) return;
+    shown = text;
     stderr.write(`\r\u001B[2K${withoutControls(text).slice(0, Math.max(10, stderr.columns - 1))}`);
   };
   const err = (text: string): void => {
-    showStatus('');
+    status('');
     const safe = redactor.text(text);
     stderr.write(`${isColored ? onlyColors(safe) : withoutControls(safe)}\n`);
   };
-  const gone = goneSignal(err);
+  const gone = watchOutput(around, err);
   return {
     out: (text) => {
       const safe = redactor.text(text);
@@ -56,11 +66,11 @@ export function processIo(hint: (words: string) => string): Io {
     },
     json: (value) => void stdout.write(`${JSON.stringify(redactor.json(plain(value)))}\n`),
     err,
-    status: showStatus,
+    status,
     drained: () => drained(stdout, gone),
     gone,
-    env: process.env,
-    cwd: process.cwd(),
+    env,
+    cwd: around.cwd(),
     isTerminal,
     color,
     hint,
@@ -76,27 +86,28 @@ function plain(value: unknown): Json {
  * A reader that goes away is no error of ours, and neither is a terminal that is closed (EIO). Anything else, such as a full
  * disk behind `> file`, is said once and makes the status say so: what should have been printed was not.
  */
-function goneSignal(err: (text: string) => void): AbortSignal {
+function watchOutput(around: Surroundings, err: (text: string) => void): AbortSignal {
   const gone = new AbortController();
-  process.stderr.on('error', () => undefined);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  around.stderr.on('error', () => undefined);
+  around.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (gone.signal.aborted) return;
-    gone.abort();
-    if (error.code === 'EPIPE' || error.code === 'EIO') return;
-    err(
-      `onward: standard output cannot be written (${error.code ?? error.message}); what is on record stays: onward show`,
-    );
-    outputFailed = true;
-    process.exitCode = exitAfterOutput(Number(process.exitCode ?? 0));
+    gone.abort(error.code);
+    const fault = outputFault(gone.signal);
+    if (fault === undefined) return;
+    err(`onward: standard output cannot be written (${fault}); what is on record stays: onward show`);
+    around.exitCode = exitAfterOutput(gone.signal, Number(around.exitCode ?? 0));
   });
   return gone.signal;
 }
 
-let outputFailed = false;
+function outputFault(gone: AbortSignal): string | undefined {
+  if (!gone.aborted || gone.reason === 'EPIPE' || gone.reason === 'EIO') return undefined;
+  return String(gone.reason);
+}
 
-/** The exit status, given what became of standard output: an answer that could not be printed is no success. */
-export function exitAfterOutput(status: number): number {
-  return status === 0 && outputFailed ? 2 : status;
+/** The exit status, given what became of standard output: an answer that could not be written is no success. */
+export function exitAfterOutput(gone: AbortSignal, status: number): number {
+  return status === 0 && outputFault(gone) !== undefined ? exitCodes.usage.code : status;
 }
 
 function drained(stdout: NodeJS.WriteStream, gone: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
 import { hintFor, ownArguments } from './hint.ts';
-import { exitAfterOutput, processIo } from './io.ts';
+import { createIo, exitAfterOutput } from './io.ts';
 import { runProgram } from './program.ts';
 import { reportError } from './report-error.ts';
 
 /** Runs a command line on the streams of this process and sets the exit status; never throws. */
 export async function start(argv: readonly string[], version: string): Promise<void> {
-  const io = processIo(hintFor(argv));
+  const io = createIo(process, hintFor(argv));
   const report = (error: unknown): void => {
     process.exitCode = reportError(io, error, ownArguments(argv).includes('--json'));
   };
@@ -15,7 +15,7 @@ export async function start(argv: readonly string[], version: string): Promise<v
     process.exit();
   });
   try {
-    process.exitCode = exitAfterOutput(await runProgram(io, argv, version));
+    process.exitCode = exitAfterOutput(io.gone, await runProgram(io, argv, version));
   } catch (error) {
     report(error);
   }
