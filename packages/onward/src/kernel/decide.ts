@@ -79,6 +79,9 @@ export function decide(s: Situation): Decision {
   if (s.cancelled !== undefined) return { action: 'cancelled', because: s.cancelled };
   if (s.budget !== undefined)
     return { action: 'budget', unit: s.budget, because: `the limit of ${s.budget} is used up` };
+  // A count that counts nothing, from a record that was misread, would bound nothing: NaN is never too large.
+  if (!Object.values(s.counts).every((count) => Number.isSafeInteger(count) && count >= 0))
+    return { action: 'stop', reason: 'final', because: 'the counts of earlier attempts are unreadable' };
   return paced(s, byClass(s));
 }
 
@@ -128,7 +131,7 @@ function retry(s: Situation): Decision {
   if (s.poisoned) return rebuild(s, 'the same fault came back right after continuing');
   const wait = scheduled(s);
   if (wait === undefined) return holdOrStop(s);
-  const jittered = wait * (1 + s.policy.retry.jitter * (2 * s.sample - 1));
+  const jittered = wait * (1 + s.policy.retry.jitter * (2 * sampleOf(s) - 1));
   const nth = `failure ${s.counts.consecutive} of ${s.policy.retry.scheduleMs.length} in a row that are retried`;
   return goOn(s, s.now + Math.ceil(jittered), nth);
 }
@@ -149,7 +152,7 @@ function holdOrStop(s: Situation): Decision {
   const { everyMs, patienceMs } = s.policy.outage;
   const at = Math.max(s.now + everyMs, hinted(s));
   const outage = (s.class === 'transient' || s.class === 'throttled') && s.silent && everyMs > 0;
-  if (!outage || at > s.failingSince + patienceMs) return stopRetrying(s);
+  if (!outage || !(at <= s.failingSince + patienceMs)) return stopRetrying(s);
   const decision = goOn(s, at, 'the provider is down; one try at a time until the patience ends');
   return decision.action === 'continue' ? { ...decision, action: 'hold' } : decision;
 }
@@ -202,11 +205,11 @@ function isNext(decision: Decision): decision is Next {
 function paced(s: Situation, decision: Decision): Decision {
   const hint = hintOf(s);
   if (hint === 0) return decision;
-  const earliest = hinted(s);
-  if (decision.action === 'park') return { ...decision, until: Math.max(decision.until, earliest) };
-  if (!isNext(decision)) return decision;
+  if (decision.action !== 'park' && !isNext(decision)) return decision;
   if (hint > longestMs)
     return { action: 'stop', reason: 'final', because: 'the server asks for a wait of over a year' };
+  const earliest = hinted(s);
+  if (decision.action === 'park') return { ...decision, until: Math.max(decision.until, earliest) };
   const at = Math.max(decision.at, earliest);
   const plain = decision.action !== 'repair' && (decision.action !== 'rebuild' || s.continuable === 'lost');
   if (hint > s.policy.retry.hintCapMs && plain)
@@ -223,7 +226,12 @@ function hintOf(s: Situation): number {
 /** Never earlier than asked, and a little later, so that many who were told the same do not come back together. */
 function hinted(s: Situation): number {
   const hint = hintOf(s);
-  return s.now + Math.ceil(hint + s.sample * Math.min(hint * 0.1, 5_000));
+  return s.now + Math.ceil(hint + sampleOf(s) * Math.min(hint * 0.1, 5_000));
+}
+
+/** The sample; what is none waits longest. */
+function sampleOf(s: Situation): number {
+  return s.sample >= 0 && s.sample <= 1 ? s.sample : 1;
 }
 
 /** One fresh conversation with a summary from the journal, labelled as such. */

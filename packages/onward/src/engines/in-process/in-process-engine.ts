@@ -253,7 +253,7 @@ class InProcessEngine implements Engine {
 /** Work may throw anything, also what cannot be looked at: that must not end the loop which calls it. */
 function sentenceOf(error: unknown): string {
   try {
-    return error instanceof Error || isOnwardError(error) ? String(error.message) : String(error);
+    return error instanceof Error || isOnwardError(error) ? error.message : String(error);
   } catch {
     return 'the work threw something that cannot be put into words';
   }
