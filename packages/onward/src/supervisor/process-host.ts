@@ -7,6 +7,7 @@ import type { Clock, Hash, Ids } from '../kernel/ports.ts';
 import {
   type Agent,
   checkCwd,
+  type CommandOptions,
   endAgent,
   findProgram,
   ensurePrivateDir,
@@ -57,7 +58,7 @@ export function createProcessHost(options: ProcessHostOptions): AttemptHost {
   return {
     holder: { id: options.ids.uuid(), host: hostIdentity(), pid, startedAt },
     isDead: (holder) => holder.host === hostIdentity() && !isAlive(holder),
-    inspect: (program, cwd) => inspect(program, cwd, env),
+    inspect: (program, cwd) => inspect(program, { cwd, env, clock }),
     lock: async (agent, sessionId) => {
       const result = await tryLockSession({ folder: join(stateDir, 'locks'), cli: agent, sessionId });
       return result.kind === 'locked'
@@ -79,6 +80,7 @@ export function createProcessHost(options: ProcessHostOptions): AttemptHost {
           argv: ['git', '-C', cwd, '--no-optional-locks', ...args],
           cwd,
           env,
+          clock,
           timeoutMs: 10_000,
         });
         return result.code === 0 ? result.stdout : undefined;
@@ -92,7 +94,10 @@ export function createProcessHost(options: ProcessHostOptions): AttemptHost {
   };
 }
 
-async function inspect(program: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Inspected> {
+async function inspect(
+  program: string,
+  { cwd, env, clock }: Pick<CommandOptions, 'cwd' | 'env' | 'clock'>,
+): Promise<Inspected> {
   const fault = checkCwd(cwd);
   if (fault !== undefined)
     return { ok: false, sentence: fault.sentence, next: ['Start onward in a directory that exists.'] };
@@ -110,7 +115,7 @@ async function inspect(program: string, cwd: string, env: Readonly<Record<string
   );
   if (!executable)
     return { ok: false, sentence: `${binary} is there but cannot be executed.`, next: [`chmod +x ${binary}`] };
-  const asked = await runCommand({ argv: [binary, '--version'], cwd, env, timeoutMs: 20_000 });
+  const asked = await runCommand({ argv: [binary, '--version'], cwd, env, clock, timeoutMs: 20_000 });
   const version = asked.code === 0 ? asked.stdout.trim().split('\n')[0] : undefined;
   return { ok: true, binary, version: version === undefined || version === '' ? 'unknown' : version.slice(0, 100) };
 }
