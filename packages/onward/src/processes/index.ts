@@ -19,6 +19,7 @@ export {
 } from './spawn-agent.ts';
 export { type WriteResult } from './agent-input.ts';
 export { checkCwd, findProgram, type SpawnFault, type SpawnFaultReason, type SpawnSubject } from './spawn-fault.ts';
+export { startLastingGuard } from './lasting-guard.ts';
 export { startGuard, type Guard, type GuardStart, type GuardStartResult } from './guard.ts';
 export {
   findProcesses,

@@ -21,7 +21,7 @@ import {
   type SpoolItem,
   type SpoolTail,
   startAgent,
-  startGuard,
+  startLastingGuard,
   sweep,
   sweepAgent,
   type SweepResult,
@@ -123,7 +123,7 @@ async function inspect(
 type Started = Awaited<ReturnType<AttemptHost['start']>>;
 
 async function start(spec: AttemptSpec, folder: string, clock: Clock): Promise<Started> {
-  const guarded = await startGuard({ marker: spec.marker });
+  const guarded = await startLastingGuard({ marker: spec.marker });
   if (!guarded.started) return { ok: false, failure: spawnFailure(guarded.fault) };
   try {
     return await startGuarded(spec, folder, clock, guarded.guard);

@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { findProcesses, identify, startGuard, sweep, systemClock } from '../../../src/processes/index.ts';
-import { readProcess } from '../../../src/processes/process-table.ts';
+import { listProcesses, readProcess } from '../../../src/processes/process-table.ts';
 import {
   countDescriptors,
   countMarked,
@@ -91,6 +91,20 @@ describe('a host that was killed with -9', () => {
       await until('the guard has gone', () => identify(guard) === undefined);
       expect(countMarked(marker)).toBe(0);
     }
+  });
+
+  test('also when its guard was killed before: a new one has taken its place, and knows the agent', async () => {
+    const host = await startHost('env -i sleep 300 & echo $!; (setsid sleep 300 &); wait');
+    const cleared = await until('both run', async () =>
+      countMarked(host.marker) === 3 ? Number(await readText(`${host.folder}/spool/stdout`)) : undefined,
+    );
+    process.kill(host.guard, 'SIGKILL');
+    const successor = await until('there is a new guard', () =>
+      listProcesses().find((row) => row.parent === host.program.pid && ![host.guard, host.agent].includes(row.pid)),
+    );
+    expect(await killHost(host)).toMatchObject({ left: 0 });
+    await until('the new guard has gone', () => identify(successor.pid) === undefined);
+    expect(identify(cleared)).toBeUndefined();
   });
 
   test('also an agent that starts new tools all the time, each in a session of its own', async () => {
