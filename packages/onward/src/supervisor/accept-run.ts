@@ -74,7 +74,7 @@ export async function acceptRun(deps: SupervisorDeps, request: RunRequest): Prom
     program,
     binary: found.binary,
     version: found.version,
-    command: { ...command, options: command.options.map((option) => redactor.text(option)) },
+    command: { ...command, options: redactor.json(command.options) as readonly string[] },
     prompt: await bodyOf(deps, runStream(id), prompt.toWellFormed()),
     cwd: request.cwd,
     identity: await adapter.identify(placeOf(deps, request.cwd)),
