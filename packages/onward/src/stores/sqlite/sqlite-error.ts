@@ -1,8 +1,13 @@
 import { OnwardError } from '../../kernel/error.ts';
 
+/** SQLITE_IOERR_SHMSIZE: no room for the index of the log. Of all faults of the disk only this one says that it is full. */
+const NO_ROOM_FOR_INDEX = 4874;
+const SQLITE_FULL = 13;
+
 /** What a failed call of `node:sqlite` says: the primary SQLite result code, as in sqlite.org/rescode.html. */
 function primaryCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined;
+  if (error.errcode === NO_ROOM_FOR_INDEX) return SQLITE_FULL;
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
 }
 

@@ -103,6 +103,26 @@ describe('what the disk is asked to do', () => {
     rmSync(folder, { recursive: true });
   });
 
+  it('a disk too small for a journal is said to be full, whichever of its files finds no room', async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), 'onward-small-'));
+    for (const size of ['4k', '16k', '28k', '64k']) {
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', folder], { stdio: 'ignore' });
+      } catch {
+        rmSync(folder, { recursive: true });
+        context.skip('mounting a small file system is not permitted here');
+      }
+      try {
+        const path = join(folder, 'state', 'journal.db');
+        const opened = openSqliteJournal({ path, clock: shiftedClock(), random });
+        await expect(opened, size).rejects.toMatchObject({ code: 'journal/disk-full' });
+      } finally {
+        execFileSync('umount', ['-l', folder]);
+      }
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
+
   it('a full disk is said to be full, and what was acknowledged is there when there is room again', async (context) => {
     const folder = mkdtempSync(join(tmpdir(), 'onward-full-'));
     try {
