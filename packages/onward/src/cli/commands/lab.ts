@@ -1,5 +1,12 @@
 import { findScenario, scenarios, scriptOf, startModelServer, type Temperament } from '../../lab/index.ts';
-import { claudeEnvironment, codexConfig, codexEnvironment, describeFault, type ModelServer } from '../../lab/index.ts';
+import {
+  claudeEnvironment,
+  codexConfig,
+  codexEnvironment,
+  describeFault,
+  LabError,
+  type ModelServer,
+} from '../../lab/index.ts';
 import { OnwardError } from '../../kernel/error.ts';
 import { table } from '../describe-run.ts';
 import type { Io } from '../io.ts';
@@ -27,6 +34,10 @@ export interface LabFlags {
  * none is named), until Ctrl-C. Prints how to point an agent at it, then each request.
  */
 export async function labServe(io: Io, name: string, flags: LabFlags): Promise<number> {
+  return inOurWords(() => serve(io, name, flags));
+}
+
+async function serve(io: Io, name: string, flags: LabFlags): Promise<number> {
   const scenario = findScenario(name);
   const temperament = temperamentFrom(flags.temperament);
   const script = scriptOf(scenario, temperament === undefined ? {} : { temperament });
@@ -36,6 +47,17 @@ export async function labServe(io: Io, name: string, flags: LabFlags): Promise<n
   else explain(io, server, scenario.what, scenario.expectation);
   await follow(io, server, flags.json === true);
   return 0;
+}
+
+/** The lab shares no code with the product, so that its errors are not ours: a wrong name or a taken port is no defect. */
+async function inOurWords<Result>(act: () => Promise<Result>): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof LabError)) throw error;
+    const next = error.code === 'lab.unknown-scenario' ? ['onward lab list'] : error.next;
+    throw new OnwardError(error.code.replace('.', '/'), error.message, { next, cause: error });
+  }
 }
 
 function explain(io: Io, server: ModelServer, what: string, expectation: string): void {
