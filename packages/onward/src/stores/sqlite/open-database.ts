@@ -31,6 +31,8 @@ async function prepareDatabase(db: DatabaseSync, patience: Patience): Promise<vo
   closeToOthers(path);
   await whileBusy(patience, () => setPragmas(db));
   assertDurable(db, path);
+  // A file that was not in this mode, such as a backup made by `vacuum into`, gets its log only when it is read.
+  await whileBusy(patience, () => inspect(db, path));
   if (kind !== 'current') {
     await whileBusy(patience, () => db.exec('begin immediate'));
     try {

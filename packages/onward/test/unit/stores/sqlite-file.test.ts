@@ -193,6 +193,19 @@ describe('opening what is no journal', () => {
     expect(await refusal(half)).toBe('opened');
   });
 
+  it('takes a backup made by the tools of SQLite', async () => {
+    await withOpen(async (journal) => {
+      await journal.append([one]);
+      withRawDatabase(harness.path, (db) => db.exec(`vacuum into '${join(harness.folder, 'backup.db')}'`));
+    });
+    withRawDatabase(harness.path, (db) => db.exec('pragma journal_mode = delete'));
+    for (const path of [harness.path, join(harness.folder, 'backup.db')]) {
+      const journal = await openSqliteJournal(harness.options({ path }));
+      await expect(journal.append([one])).resolves.toMatchObject({ ok: true, positions: { 'run:a': 2 } });
+      await journal.close();
+    }
+  });
+
   it('refuses a place where no folder can be made', async () => {
     const file = join(harness.folder, 'file');
     writeFileSync(file, '');
