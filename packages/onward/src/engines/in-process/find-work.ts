@@ -12,10 +12,13 @@ export async function allDue(journal: Journal, now: number): Promise<readonly Du
   }
 }
 
-/** Position of the last message of an inbox, given one that is known. */
+/** Position of the last message of an inbox, given one that is known; a lower one when the inbox was erased since. */
 export async function lastPosition(journal: Journal, inbox: string, known: number): Promise<number> {
-  const news = await journal.read(inbox, known);
-  return news.at(-1)?.position ?? known;
+  // From the known one on, so that its absence shows.
+  const news = await journal.read(inbox, Math.max(0, known - 1));
+  const last = news.at(-1)?.position;
+  if (last !== undefined) return last;
+  return known === 0 ? 0 : lastPosition(journal, inbox, 0);
 }
 
 /** The lease that a worker left behind when it died; `undefined` while its holder lives or none is held. */

@@ -198,6 +198,8 @@ class InProcessEngine implements Engine {
     const { journal } = this.#options;
     try {
       const position = await lastPosition(journal, inboxOf(entry.key), entry.inbox);
+      // Erased, and perhaps begun anew: all that is there now is news.
+      if (position < entry.inbox) entry.inbox = 0;
       return position > entry.inbox || (await hasLostRunner(journal, entry, now, this.#isDead));
     } catch {
       return true; // The call will meet the same trouble, report it under its key, and leave the key alone for a while.

@@ -110,6 +110,25 @@ export const findingCases: readonly EngineCase[] = [
     },
   },
   {
+    name: 'messages to work that was erased and accepted anew are news, however many the old work got',
+    run: async (rig) => {
+      const work = scripted(rig, () => QUESTION);
+      const engine = rig.engine([work]);
+      await engine.start();
+      for (const id of ['old-1', 'old-2', 'old-3']) await send(rig, 'run:a', id, rig.clock.now());
+      await rig.clock.advance(10 * rig.pollMs);
+      assert.equal(work.times('run:a'), 1);
+      await rig.journal.erase('inbox:run:a');
+      await rig.clock.advance(10 * rig.pollMs);
+      for (const [index, id] of ['new-1', 'new-2'].entries()) {
+        const called = work.times('run:a');
+        await send(rig, 'run:a', id, rig.clock.now());
+        await rig.clock.advance(10 * rig.pollMs);
+        assert.equal(work.times('run:a'), called + 1, `message ${index + 1}`);
+      }
+    },
+  },
+  {
     name: 'a message that came while no engine ran is found at the start',
     run: async (rig) => {
       await send(rig, 'run:a', 'answer-1', rig.clock.now());
