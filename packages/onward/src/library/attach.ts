@@ -9,6 +9,7 @@ import {
   runEvent,
   runHeld,
   type RunResult,
+  type RunState,
   runStream,
   type RunStreamEvent,
   type SupervisorDeps,
@@ -45,11 +46,11 @@ export function attachRun(deps: SupervisorDeps, id: string, after = 0): Supervis
       await engine.start();
       const rest = await Promise.race([engine.settled(key, never.signal), broken.promise]);
       if (rest.kind === 'waiting' && rest.on === 'host') throw otherHost(id);
-      return await readResult(deps, id);
+      return await readResult(deps, id, coordinator.state());
     } finally {
       await coordinator.close();
       await engine[Symbol.asyncDispose]();
-      feed.end();
+      feed.end(coordinator.state()?.position ?? after);
     }
   };
   broken.promise.catch(() => undefined);
@@ -65,8 +66,7 @@ export function attachRun(deps: SupervisorDeps, id: string, after = 0): Supervis
   };
 }
 
-async function readResult(deps: SupervisorDeps, id: string): Promise<RunResult> {
-  const run = foldRun(id, await deps.journal.read(runStream(id)));
+async function readResult(deps: SupervisorDeps, id: string, run: RunState | undefined): Promise<RunResult> {
   const result = run === undefined ? undefined : await resultOf(run, (body) => readBody(deps.journal, body));
   if (result !== undefined) return result;
   throw new OnwardError('bug/no-result', `The run ${id} came to rest without a result.`, { place: runStream(id) });

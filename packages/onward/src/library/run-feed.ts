@@ -1,3 +1,4 @@
+import type { StoredEvent } from '../kernel/envelope.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
 import type { Redactor } from '../kernel/redact.ts';
@@ -16,53 +17,106 @@ const maxLive = 1_000;
 /** One reader's view of a run: what is recorded, in order and once, with live events in between as they come. */
 export interface RunFeed {
   live(event: LiveEvent): void;
-  /** Says that the run rests: what is recorded by now is delivered, then the feed ends. */
-  end(): void;
+  /** Says that the run rests: what is recorded up to that position is delivered, then the feed ends. */
+  end(position: number): void;
   read(after: number): AsyncIterable<RunStreamEvent>;
 }
 
 /** A feed of one run. Recorded events come from the journal at the reader's pace, so that a slow one costs no memory. */
 export function createRunFeed(journal: Journal, id: string, clock: Clock, redactor: Redactor): RunFeed {
   const live: RunStreamEvent[] = [];
-  const stop = new AbortController();
-  let news = Promise.withResolvers<void>();
+  const wakers = new Set<() => void>();
+  const tell = (): void => {
+    for (const wake of wakers) wake();
+  };
+  let end: number | undefined;
   return {
     live: (event) => {
       if (live.length >= maxLive) live.shift();
       live.push(toLiveEvent(event, clock.now(), redactor));
-      news.resolve();
+      tell();
     },
-    end: () => {
-      stop.abort();
-      news.resolve();
+    end: (position) => {
+      end = position;
+      tell();
     },
     read: async function* (after) {
       let position = after;
-      const recorded = journal.follow(runStream(id), after, stop.signal)[Symbol.asyncIterator]();
-      let next = recorded.next();
-      for (;;) {
-        yield* live.splice(0);
-        // oxlint-disable-next-line no-await-in-loop -- one event after the other
-        const step = await Promise.race([next, news.promise.then(() => undefined)]);
-        if (step === undefined) {
-          news = Promise.withResolvers<void>();
-          if (!stop.signal.aborted) continue;
-          break;
+      const recorded = takeFrom(journal, id, after, tell);
+      const waker = createWaker();
+      wakers.add(waker.wake);
+      try {
+        for (;;) {
+          yield* live.splice(0);
+          const step = recorded.take();
+          if (step === 'none') {
+            if (end !== undefined && position >= end) return;
+            // oxlint-disable-next-line no-await-in-loop -- until there is something
+            await waker.woken();
+          } else if (step === 'over') return;
+          else {
+            position = step.position;
+            // oxlint-disable-next-line no-await-in-loop -- one event after the other
+            const event = toStreamEvent(id, await withTexts(journal, step), redactor);
+            if (event !== undefined) yield event;
+          }
         }
-        if (step.done === true) break;
-        position = step.value.position;
-        next = recorded.next();
-        const event = toStreamEvent(id, await withTexts(journal, step.value), redactor);
-        if (event !== undefined) yield event;
+      } finally {
+        wakers.delete(waker.wake);
+        recorded.stop();
       }
-      yield* live.splice(0);
-      // What was recorded while the follower was being stopped.
-      for (const stored of await journal.read(runStream(id), position)) {
-        const event = toStreamEvent(id, await withTexts(journal, stored), redactor);
-        if (event !== undefined) yield event;
-      }
-      await next.catch(() => undefined);
-      await recorded.return?.();
+    },
+  };
+}
+
+/** Recorded events, asked for one ahead of the reader. */
+interface Recorded {
+  /** The next one, if it is there. Throws what the journal threw. */
+  take(): StoredEvent | 'none' | 'over';
+  stop(): void;
+}
+
+function takeFrom(journal: Journal, id: string, after: number, tell: () => void): Recorded {
+  const stop = new AbortController();
+  const events = journal.follow(runStream(id), after, stop.signal)[Symbol.asyncIterator]();
+  let arrived: IteratorResult<StoredEvent> | undefined;
+  let failed: { readonly error: unknown } | undefined;
+  const ask = async (): Promise<void> => {
+    try {
+      arrived = await events.next();
+    } catch (error) {
+      failed = { error };
+    }
+    tell();
+  };
+  void ask();
+  return {
+    take: () => {
+      if (failed !== undefined) throw failed.error;
+      if (arrived === undefined) return 'none';
+      if (arrived.done === true) return 'over';
+      const { value } = arrived;
+      arrived = undefined;
+      void ask();
+      return value;
+    },
+    stop: () => stop.abort(),
+  };
+}
+
+/** Sleep that is ended by news, also by news that came before it. */
+function createWaker(): { readonly wake: () => void; woken(): Promise<void> } {
+  let isAwake = false;
+  let resolve: (() => void) | undefined;
+  return {
+    wake: () => {
+      isAwake = true;
+      resolve?.();
+    },
+    woken: async () => {
+      if (!isAwake) await new Promise<void>((done) => (resolve = done));
+      isAwake = false;
+      resolve = undefined;
     },
   };
 }

@@ -26,6 +26,8 @@ export interface Coordinator {
   readonly prefix: string;
   /** Does the next thing for the run, however it was left; returns within seconds. */
   advance(key: string, signal: Signal): Promise<RunAdvance>;
+  /** The run as this process knows it; `undefined` before the first `advance`. */
+  state(): RunState | undefined;
   /** Ends the attempt under way or the wait, and checkpoints the run as interrupted (Ctrl-C); twice means at once. */
   interrupt(because: string): void;
   /** Ends what still runs, stops renewing and gives the lease up. The run stays as it is on record. */
@@ -51,12 +53,17 @@ class RunCoordinator implements Coordinator {
   #failed: { readonly error: unknown } | undefined;
   #interrupted: string | undefined;
   #toldHeld = false;
+  #seen: RunState | undefined;
 
   constructor(deps: SupervisorDeps, id: string, onRunnerEnd: () => void) {
     this.#deps = deps;
     this.#id = id;
     this.#onRunnerEnd = onRunnerEnd;
     this.prefix = runStream(id);
+  }
+
+  state(): RunState | undefined {
+    return this.#writer?.state() ?? this.#seen;
   }
 
   interrupt(because: string): void {
@@ -91,7 +98,8 @@ class RunCoordinator implements Coordinator {
   async #advance(signal: Signal): Promise<RunAdvance> {
     if (this.#failed !== undefined) throw this.#failed.error;
     if (this.#runner !== undefined) return { kind: 'waiting', on: 'runner' };
-    const before = await this.#load();
+    // Under the lease nobody else adds to the run: what is known needs no second reading, however long it is.
+    const before = this.#writer?.state() ?? (await this.#load());
     const resting = restOf(before, this.#deps.host.holder.host);
     // A paused run can still be cancelled; nothing else moves one that rests.
     if (
@@ -105,8 +113,8 @@ class RunCoordinator implements Coordinator {
   }
 
   async #load(): Promise<RunState> {
-    const run = foldRun(this.#id, await this.#deps.journal.read(runStream(this.#id)));
-    if (run !== undefined) return run;
+    this.#seen = foldRun(this.#id, await this.#deps.journal.read(runStream(this.#id)));
+    if (this.#seen !== undefined) return this.#seen;
     throw new OnwardError('run/unknown', `There is no run ${this.#id}.`, { next: ['List them: onward ls'] });
   }
 
