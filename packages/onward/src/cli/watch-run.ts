@@ -100,7 +100,8 @@ export function showEnd(io: Io, result: RunResult, { json, verbosity }: WatchOpt
   io.err(`${io.color('bold', `onward: ${state}:`)} ${oneLine(result.because, 1_000)}`);
   if (verbosity === 'quiet') return;
   if (result.status === 'paused') {
-    if (result.until !== undefined) io.err(`  not before ${new Date(result.until).toISOString()}`);
+    if (result.until !== undefined && result.until > systemClock.now())
+      io.err(`  not before ${new Date(result.until).toISOString()}`);
     io.err(`  go on:  ${io.hint(`resume ${result.run}`)}`);
   }
   io.err(`  why:    ${io.hint(`why ${result.run}`)}`);

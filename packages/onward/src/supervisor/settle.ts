@@ -168,7 +168,7 @@ function restAfter(
     case 'budget':
       return pause('limit');
     case 'cancelled':
-      if (cause === 'interrupted') return pause('interrupted');
+      if (cause === 'interrupted') return runEvent('run.paused', { reason: 'interrupted', because: decision.because });
       return runEvent('run.ended', { outcome: 'cancelled', because: decision.because });
     case 'repair':
     case 'stop':

@@ -12,6 +12,7 @@ import {
   usageLimit,
 } from '../../../src/lab/index.ts';
 import { Place } from './support/place.ts';
+import { until } from './support/until.ts';
 
 /** The table in the README: what each status means. */
 const readme = readFileSync(resolve(import.meta.dirname, '../../../../../README.md'), 'utf8');
@@ -97,10 +98,10 @@ describe('the exit status', () => {
       ['SIGINT', 130],
       ['SIGTERM', 143],
     ] as const) {
-      place.install(neverEnds());
+      const agent = place.install(neverEnds());
       const live = place.start(['run', '--', ...task]);
       const id = await live.id();
-      await live.says('attempt 1 started');
+      await until('the agent works', () => agent.invocations().some(({ requests }) => requests > 0));
       const second = await place.onward(['resume', id]);
       expect(second.stderr).toMatch(/A live process \(pid \d+\) is keeping this run going\. \[run\/held/);
       expect(second.code).toBe(7);

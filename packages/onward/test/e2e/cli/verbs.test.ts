@@ -26,11 +26,10 @@ async function placeWithLiveRun(): Promise<{
   readonly live: ReturnType<Place['start']>;
 }> {
   const place = new Place();
-  place.install(neverEnds());
-  const live = place.start(['run', '--', ...task]);
+  const agent = place.install(neverEnds());
+  const live = place.start(['run', ...quick, '--', ...task]);
   const id = await live.id();
-  await live.says('attempt 1 started');
-  await until('the agent runs', () => place.agents().length > 0);
+  await until('the agent works', () => agent.invocations().some(({ requests }) => requests > 0));
   return { place, id, live };
 }
 
@@ -287,11 +286,12 @@ describe('resume', () => {
     const place = new Place();
     place.install(usageLimit(Math.floor(Date.now() / 1_000) - 3_600));
     expect((await place.onward(['run', '--', ...task])).code).toBe(4);
-    place.install(neverEnds());
+    const agent = place.install(neverEnds());
     const first = place.start(['resume', '--due']);
-    await first.says('attempt 2 started');
+    await until('the agent works', () => agent.invocations().some(({ requests }) => requests > 0));
     const late = await place.onward(['resume', '--due']);
     expect([0, 75]).toContain(late.code);
+    expect(agent.attempts()).toBe(1);
     first.signal('SIGINT');
     expect((await first.ended).code).toBe(130);
   });
@@ -316,10 +316,9 @@ describe('cancel', () => {
     await place.onward(['run', '--', ...task]);
     expect(await place.json(['cancel'])).toMatchObject([{ state: 'cancelled' }]);
     expect((await place.onward(['resume'])).stderr).toContain('The run is over (cancelled)');
-    place.install(neverEnds());
+    const agent = place.install(neverEnds());
     const orphan = place.start(['run', '--', ...task]);
-    await orphan.says('attempt 1 started');
-    await until('the agent runs', () => place.agents().length > 0);
+    await until('the agent works', () => agent.invocations().some(({ requests }) => requests > 0));
     orphan.signal('SIGKILL');
     await orphan.ended;
     expect((await place.onward(['cancel'])).code).toBe(0);
