@@ -23,8 +23,19 @@ const play: Play = {
   ],
 };
 
+/** Commits that announce an act, and are therefore durable before it. */
+const announcing = [
+  'run.accepted',
+  'attempt.started',
+  'call.started',
+  'recovery.decided',
+  'attempt.started#2',
+  'attempt.committed',
+];
+
 interface Cell {
-  readonly k: number;
+  /** Its number, or what it announces. */
+  readonly k: number | string;
   readonly when: 'before' | 'after' | 'act';
 }
 
@@ -87,16 +98,20 @@ async function inParallel<T>(items: readonly T[], lanes: number, work: (item: T)
 
 describe('a process that is killed at a durable write', () => {
   test.each<CliName>(['claude', 'codex'])(
-    'R69 R70 leaves a run that others finish: before, after and in the act, at each commit of %s',
+    'R69 R70 leaves a run that others finish: before and after each commit of %s, and after each act that one announced',
     async (name) => {
       const clean = await makePlace(play, name);
       const report = await clean.run({ do: 'run' });
       expect(report, report.stderr).toMatchObject({ result: { status: 'done', attempts: 2 } });
       const commits = report.commits ?? 0;
       expect(commits).toBeGreaterThanOrEqual(12);
-      const cells = Array.from({ length: commits }, (_, index) => index + 1).flatMap((k) =>
-        (['before', 'after', 'act'] as const).map((when) => ({ k, when })),
-      );
+      const cells: readonly Cell[] = [
+        ...Array.from({ length: 2 * commits }, (_, index) => ({
+          k: Math.floor(index / 2) + 1,
+          when: index % 2 === 0 ? ('before' as const) : ('after' as const),
+        })),
+        ...announcing.map((k) => ({ k, when: 'act' as const })),
+      ];
       const started = performance.now();
       let killed = 0;
       await inParallel(cells, 3, async (cell) => {
