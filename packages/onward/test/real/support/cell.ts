@@ -189,9 +189,10 @@ function checkFailures({ exit, events, why }: Outcome, expected: Expected, story
   const recorded = events.filter(({ type }) => type === 'attempt.failed');
   const failed = failuresOf(expected, recorded.length);
   expect(recorded.map(classOf), story).toEqual(failed);
-  for (const { willRetry, nextAt, at } of recorded) {
+  const starts = events.filter(({ type }) => type === 'attempt.started');
+  for (const { willRetry, nextAt, attempt } of recorded) {
     expect(willRetry, story).toBe(nextAt !== null);
-    if (nextAt !== null) expect(nextAt, story).toBeGreaterThanOrEqual(at);
+    if (nextAt !== null) expect(starts[attempt ?? 0]?.at, story).toBeGreaterThanOrEqual(nextAt);
   }
   expect(
     why.attempts.flatMap((attempt) => (attempt.class === null ? [] : [attempt.class])),
