@@ -51,7 +51,9 @@ export function createIo(around: Surroundings, hint: (words: string) => string):
   const status = (text: string): void => {
     if (!isTerminal || text === shown) return;
     shown = text;
-    stderr.write(`\r\u001B[2K${withoutControls(text).slice(0, Math.max(10, stderr.columns - 1))}`);
+    // Some terminals do not say how wide they are.
+    const width = stderr.columns > 0 ? stderr.columns : 80;
+    stderr.write(`\r\u001B[2K${withoutControls(text).slice(0, width - 1)}`);
   };
   const err = (text: string): void => {
     status('');

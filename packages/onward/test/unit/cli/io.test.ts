@@ -84,6 +84,13 @@ describe('what is printed', () => {
     expect(err()).toBe(`\r\u001B[2K${'x'.repeat(39)}\r\u001B[2Knext\n`);
   });
 
+  test('a terminal that does not say how wide it is gets a line of usual width', () => {
+    const { io, around, err } = open({ NO_COLOR: '1' }, { err: true });
+    around.stderr.columns = 0;
+    io.status('x'.repeat(100));
+    expect(err()).toBe(`\r\u001B[2K${'x'.repeat(79)}`);
+  });
+
   test.each([
     ['without a terminal', {}, {}],
     ['on a terminal that cannot', { TERM: 'dumb' }, { err: true }],
