@@ -16,7 +16,7 @@ export function keyOfInbox(stream: string): string | undefined {
 
 /**
  * The append that sends a message. It makes the inbox due, so that an engine started later finds the message too; the
- * work clears that (`due: null`) in the append that records what came of the message.
+ * work clears that (`due: null`, expecting the position it has read) in the append that records what came of the message.
  *
  * @param now wall clock, ms since the epoch
  */

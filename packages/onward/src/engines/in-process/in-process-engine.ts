@@ -31,7 +31,8 @@ export interface InProcessOptions {
  * - a stream is due while its work is not at rest: accepted work sets `due` to now, a wait sets it to `at` in the append
  *   that records the wait, a runner leaves it due, and only the append that records `done` or a wait for somebody
  *   outside clears it (`null`). So whoever polls finds what a dead worker left;
- * - the append that records what came of inbox messages clears the inbox's `due` (see `messageTo`);
+ * - the append that records what came of inbox messages clears the inbox's `due` (see `messageTo`), and unless the work ends
+ *   with it, expects the inbox at the last message read: one that came in between must stay due;
  * - the end of a runner is told by `wake`.
  */
 export function createInProcessEngine(options: InProcessOptions): Engine {
