@@ -23,8 +23,8 @@ const HEAD_BYTES = 1024;
 
 /** Cuts bytes into lines with exact offsets, in memory bounded by the cap plus one chunk. */
 export interface LineSplitter {
-  /** The items that `chunk` completes. Iterate to the end before the next call; the chunk may be overwritten after that. */
-  push(chunk: Buffer): Iterable<SpoolItem>;
+  /** The items that `chunk` completes; the chunk may be overwritten afterwards. */
+  push(chunk: Buffer): readonly SpoolItem[];
   /** What is left without a line end. */
   finish(): SpoolItem | undefined;
 }
@@ -34,25 +34,50 @@ export function createLineSplitter(from: number, capBytes: number): LineSplitter
   const rest = createRest(capBytes);
   let offset = from;
 
-  function* push(chunk: Buffer): Iterable<SpoolItem> {
-    const last = chunk.lastIndexOf(NEWLINE);
-    // One look at all complete lines is much faster than one per line; only bad input is looked at line by line.
-    const allValid = last !== -1 && isUtf8(chunk.subarray(0, last));
-    let start = 0;
-    while (start <= last) {
-      const end = chunk.indexOf(NEWLINE, start);
-      const endOffset = offset + rest.length() + end - start + 1;
-      const place = { offset, endOffset };
-      if (rest.length() === 0 && allValid && end - start <= capBytes) {
-        yield { kind: 'line', line: chunk.toString('utf8', start, end), ...place };
-      } else {
-        rest.add(chunk.subarray(start, end));
-        yield rest.take(place);
-      }
-      offset = endOffset;
+  /** One line that ends in front of byte `end` of the chunk, however long, valid or begun before. */
+  function takeLine(chunk: Buffer, start: number, end: number): SpoolItem {
+    const endOffset = offset + rest.length() + end - start + 1;
+    rest.add(chunk.subarray(start, end));
+    const item = rest.take({ offset, endOffset });
+    offset = endOffset;
+    return item;
+  }
+
+  /**
+   * Lines of valid text, decoded at once: one call per line would cost more than all the rest. Where text and bytes are of
+   * the same length it is ASCII, and a place in one is a place in the other.
+   */
+  function takeText(block: Buffer, items: SpoolItem[]): void {
+    const text = block.toString('utf8');
+    const isAscii = text.length === block.length;
+    for (let first = 0, start = 0; start < block.length;) {
+      const to = text.indexOf('\n', first);
+      const end = isAscii ? to : block.indexOf(NEWLINE, start);
+      if (end - start > capBytes) items.push(takeLine(block, start, end));
+      else items.push({ kind: 'line', line: text.slice(first, to), offset, endOffset: (offset += end - start + 1) });
+      first = to + 1;
       start = end + 1;
     }
-    rest.add(chunk.subarray(start));
+  }
+
+  function takeLines(chunk: Buffer, begin: number, complete: number, items: SpoolItem[]): void {
+    for (let start = begin; start < complete;) {
+      const end = chunk.indexOf(NEWLINE, start);
+      items.push(takeLine(chunk, start, end));
+      start = end + 1;
+    }
+  }
+
+  function push(chunk: Buffer): readonly SpoolItem[] {
+    const items: SpoolItem[] = [];
+    const complete = chunk.lastIndexOf(NEWLINE) + 1;
+    const start = rest.length() === 0 || complete === 0 ? 0 : chunk.indexOf(NEWLINE) + 1;
+    takeLines(chunk, 0, start, items);
+    const block = chunk.subarray(start, complete);
+    if (isUtf8(block)) takeText(block, items);
+    else takeLines(chunk, start, complete, items);
+    rest.add(chunk.subarray(complete));
+    return items;
   }
 
   function finish(): SpoolItem | undefined {

@@ -1,5 +1,4 @@
-import { fstatSync, watch, type FSWatcher } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { closeSync, fstatSync, openSync, readSync, watch, type FSWatcher } from 'node:fs';
 import type { Clock } from '../kernel/ports.ts';
 import type { Signal } from '../kernel/signal.ts';
 import { createLineSplitter, type SpoolItem } from './line-splitter.ts';
@@ -41,7 +40,7 @@ export function tailLines(options: TailOptions): SpoolTail {
     end: Infinity,
     isFinal: false,
     isDelivering: false,
-    handle: undefined,
+    file: undefined,
   };
   const iterator = iterate(readBatches(options, state, waker), options.signal);
   return {
@@ -51,8 +50,8 @@ export function tailLines(options: TailOptions): SpoolTail {
       waker.wake();
     },
     hasUnread: () => {
-      if (state.handle === undefined) return false;
-      return state.isDelivering || fstatSync(state.handle.fd).size > state.position;
+      if (state.file === undefined) return false;
+      return state.isDelivering || fstatSync(state.file).size > state.position;
     },
   };
 }
@@ -63,37 +62,35 @@ interface TailState {
   end: number;
   isFinal: boolean;
   isDelivering: boolean;
-  handle: FileHandle | undefined;
+  file: number | undefined;
 }
 
 /** Hands the items of batches out one by one; written by hand since an async generator takes three turns per item. */
 function iterate(
-  batches: AsyncGenerator<Iterable<SpoolItem>, void>,
+  batches: AsyncGenerator<readonly SpoolItem[], void>,
   signal: Signal | undefined,
 ): AsyncIterator<SpoolItem, undefined> {
   const end = { done: true, value: undefined } as const;
-  let batch: Iterator<SpoolItem> | undefined;
-  const nextOfBatch = (): IteratorYieldResult<SpoolItem> | undefined => {
-    const item = batch?.next();
-    return item?.done === false ? item : undefined;
-  };
+  let batch: readonly SpoolItem[] = [];
+  let at = 0;
   const nextBatch = async (): Promise<IteratorResult<SpoolItem, undefined>> => {
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- a batch may hold no whole line
       const { done, value } = await batches.next();
       if (done === true || signal?.aborted === true) return end;
-      batch = value[Symbol.iterator]();
-      const item = nextOfBatch();
-      if (item !== undefined) return item;
+      batch = value;
+      const first = batch[0];
+      at = 1;
+      if (first !== undefined) return { done: false, value: first };
     }
   };
   return {
     next: () => {
-      const item = signal?.aborted === true ? undefined : nextOfBatch();
-      return item === undefined ? nextBatch() : Promise.resolve(item);
+      const item = signal?.aborted === true ? undefined : batch[at++];
+      return item === undefined ? nextBatch() : Promise.resolve({ done: false, value: item });
     },
     return: async () => {
-      batch = undefined;
+      batch = [];
       await batches.return();
       return end;
     },
@@ -104,14 +101,14 @@ async function* readBatches(
   options: TailOptions,
   state: TailState,
   waker: Waker,
-): AsyncGenerator<Iterable<SpoolItem>, void> {
+): AsyncGenerator<readonly SpoolItem[], void> {
   const splitter = createLineSplitter(state.position, options.capBytes ?? DEFAULT_CAP_BYTES);
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   // Also when nobody asks for the next item any more.
-  const stop = (): void => void close(state, waker);
+  const stop = (): void => close(state, waker);
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
-    state.handle = await openWhenThere(options, state, waker);
+    state.file = await openWhenThere(options, state, waker);
     // While it was opened there was nothing that the listener could close.
     if (options.signal?.aborted === true) return;
     waker.watch();
@@ -119,23 +116,24 @@ async function* readBatches(
       state.isDelivering = true;
       yield splitter.push(chunk.subarray(0, size));
       state.isDelivering = false;
+      // Reading does not wait for anything, so that timers and signals get their turn here.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     const rest = splitter.finish();
     if (rest !== undefined) yield [rest];
   } finally {
     options.signal?.removeEventListener('abort', stop);
-    await close(state, waker);
+    close(state, waker);
   }
 }
 
 /** How many bytes were read, waiting for the writer; 0 at the end. */
 async function fillWhenWritten(chunk: Buffer, state: TailState, waker: Waker): Promise<number> {
-  while (state.handle !== undefined) {
+  while (state.file !== undefined) {
     waker.reset();
     // What a left-behind child appends after the exit is not part of the attempt, and might never end.
-    if (state.isFinal && state.end === Infinity) state.end = fstatSync(state.handle.fd).size;
-    // oxlint-disable-next-line no-await-in-loop -- one read after the other
-    const size = await fill(chunk, state);
+    if (state.isFinal && state.end === Infinity) state.end = fstatSync(state.file).size;
+    const size = fill(chunk, state, state.file);
     if (size > 0 || state.end !== Infinity) return size;
     // oxlint-disable-next-line no-await-in-loop -- until the file has grown
     await waker.wait();
@@ -143,29 +141,31 @@ async function fillWhenWritten(chunk: Buffer, state: TailState, waker: Waker): P
   return 0;
 }
 
-/** Ends waiting and frees the file; a read that is under way is waited for. */
-async function close(state: TailState, waker: Waker): Promise<void> {
-  const { handle } = state;
-  state.handle = undefined;
+/** Ends waiting and frees the file. */
+function close(state: TailState, waker: Waker): void {
+  const { file } = state;
+  state.file = undefined;
   waker.close();
-  await handle?.close();
+  if (file !== undefined) closeSync(file);
 }
 
-async function fill(chunk: Buffer, state: TailState): Promise<number> {
+/** In place: what was just written is in memory, and a turn through the thread pool costs more than the copy. */
+function fill(chunk: Buffer, state: TailState, file: number): number {
   const length = Math.min(chunk.length, Math.max(state.end - state.position, 0));
-  if (length === 0 || state.handle === undefined) return 0;
-  const { bytesRead } = await state.handle.read(chunk, 0, length, state.position);
-  state.position += bytesRead;
-  return bytesRead;
+  if (length === 0) return 0;
+  const size = readSync(file, chunk, 0, length, state.position);
+  state.position += size;
+  return size;
 }
 
-async function openWhenThere(options: TailOptions, state: TailState, waker: Waker): Promise<FileHandle | undefined> {
+async function openWhenThere(options: TailOptions, state: TailState, waker: Waker): Promise<number | undefined> {
   while (options.signal?.aborted !== true) {
     try {
-      return await open(options.path, 'r');
+      return openSync(options.path, 'r');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       if (state.isFinal) return undefined;
+      // oxlint-disable-next-line no-await-in-loop -- until it is there
       await waker.wait();
     }
   }

@@ -48,6 +48,13 @@ describe('cutting bytes into lines', () => {
     ]);
   });
 
+  test('letters of one to four bytes in one piece of many lines keep each line at its bytes', () => {
+    const lines = Array.from({ length: 500 }, (_, n) => ['plain', 'é', '€uro', '😀', ''][n % 5]?.repeat(n % 7) ?? '');
+    const items = split(Buffer.from(`${lines.join('\n')}\n`), []);
+    expect(items.map((item) => item.kind === 'line' && item.line)).toEqual(lines);
+    expect(items.map((item) => item.endOffset - item.offset)).toEqual(lines.map((line) => Buffer.byteLength(line) + 1));
+  });
+
   test('a line over the cap is skipped to its end, with its size and its beginning', () => {
     const bytes = Buffer.from(`a\n${'x'.repeat(5_000)}\nb\n${'y'.repeat(2_000)}`);
     expect(split(bytes, [500, 1_500, 3_000])).toEqual([

@@ -119,6 +119,28 @@ describe('tailing a spool', () => {
     expect(linesOf(seen)).toEqual(['first']);
   });
 
+  test('a long backlog does not keep timers and signals from their turn', async () => {
+    const chunks = 40;
+    const spool = tail(
+      await makeSpool(
+        'x'
+          .repeat(1_023)
+          .concat('\n')
+          .repeat(64 * chunks),
+      ),
+    );
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    expect(await drain(spool)).toHaveLength(64 * chunks);
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(chunks - 1);
+  });
+
   test('R84 tells a silent agent from a slow reader', async () => {
     const path = await makeSpool('a\nb\n');
     const spool = tail(path);
