@@ -84,8 +84,11 @@ export interface Journal {
   streams(prefix: string): Promise<readonly string[]>;
   /** Streams due at or before `now`, earliest first; a damaged one too, so that a caller who meets it goes on to the next. */
   due(now: number, limit: number): Promise<readonly DueStream[]>;
-  /** Stores bytes for a stream, before the append that names them. The same bytes twice are stored once. */
-  putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef>;
+  /**
+   * Stores bytes for a stream, before the append that names them. The same bytes twice are stored once. With the `epoch` of a
+   * lease only while it is the newest (else `journal/stale-epoch`): a zombie brings back nothing that was erased.
+   */
+  putBlob(stream: string, bytes: Uint8Array, epoch?: number): Promise<BlobRef>;
   /** The bytes, checked against their name. */
   getBlob(ref: BlobRef): Promise<Uint8Array>;
   /**

@@ -83,3 +83,12 @@ export function checkMayErase(stream: string, state: StreamState, epoch: number 
     next: ['Claim the stream, then erase it with the epoch of that lease.'],
   });
 }
+
+/** Throws `journal/stale-epoch` for a blob under an epoch that is not the newest of its stream. */
+export function checkMayStore(stream: string, state: StreamState, epoch: number | undefined): void {
+  if (epoch === undefined || epoch === state.epoch) return;
+  throw new OnwardError('journal/stale-epoch', `Nothing is stored for ${stream}: its epoch is ${state.epoch}.`, {
+    place: stream,
+    next: ['Another has claimed or erased the stream: stop working on it.'],
+  });
+}

@@ -1,5 +1,6 @@
 import type { NewEvent, StoredEvent } from '../kernel/envelope.ts';
-import type { Append, Journal, Lease } from '../kernel/journal.ts';
+import { isOnwardError } from '../kernel/error.ts';
+import type { Append, BlobRef, Journal, Lease } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
 import type { Body } from './run-events.ts';
 import { applyRunEvent, type RunState } from './run-state.ts';
@@ -24,7 +25,7 @@ export interface RunWriter {
     events: readonly NewEvent[],
     options?: { readonly due?: number | null; readonly inboxRead?: boolean },
   ): Promise<void>;
-  /** Keeps a text inline or as a blob. */
+  /** Keeps a text inline or as a blob. Throws `LeaseLost`. */
   body(text: string): Promise<Body>;
   read(body: Body): Promise<string>;
 }
@@ -79,12 +80,17 @@ export function createRunWriter(journal: Journal, clock: Clock, lease: Lease, st
       last = next.catch(() => undefined);
       return next;
     },
-    body: async (text) =>
-      text.length <= inlineLimit
-        ? { text }
-        : { blob: await journal.putBlob(lease.stream, new TextEncoder().encode(text)) },
+    body: async (text) => (text.length <= inlineLimit ? { text } : { blob: await putText(journal, lease, text) }),
     read: (body) => readBody(journal, body),
   };
+}
+
+async function putText(journal: Journal, lease: Lease, text: string): Promise<BlobRef> {
+  try {
+    return await journal.putBlob(lease.stream, new TextEncoder().encode(text), lease.epoch);
+  } catch (error) {
+    throw isOnwardError(error, 'journal/stale-epoch') ? new LeaseLost(`${lease.stream}: stale-epoch`) : error;
+  }
 }
 
 /** The text of a body, wherever it is kept. */

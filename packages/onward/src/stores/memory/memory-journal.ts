@@ -7,6 +7,7 @@ import { checkPosition, checkStreamName, DEFAULT_PAYLOAD_CAP, prepareBatch, type
 import type { OnCommit, Write } from '../commit.ts';
 import {
   checkMayErase,
+  checkMayStore,
   checkTtl,
   claimed,
   EMPTY_STREAM,
@@ -141,12 +142,13 @@ class MemoryJournal implements Journal {
     return found.toSorted((a, b) => a.due - b.due).slice(0, toLimit(limit));
   }
 
-  async putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef> {
+  async putBlob(stream: string, bytes: Uint8Array, epoch?: number): Promise<BlobRef> {
     this.#checkOpen();
     checkStreamName(stream);
     const copy = Uint8Array.from(bytes);
     const digest = new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', copy));
     this.#checkOpen();
+    checkMayStore(stream, this.#state(stream), epoch);
     const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
     return this.#commit([{ kind: 'blob', stream, types: [] }], () => {
       this.#blobs.set(sha256, copy);

@@ -147,11 +147,11 @@ class SqliteJournal implements Journal {
     return this.#read((reader) => reader.snapshot(({ streams }) => streams.due(Math.floor(now), toLimit(limit))));
   }
 
-  async putBlob(stream: string, bytes: Uint8Array): Promise<BlobRef> {
+  async putBlob(stream: string, bytes: Uint8Array, epoch?: number): Promise<BlobRef> {
     checkStreamName(stream);
     const copy = Uint8Array.from(bytes);
     const ref = { sha256: sha256Of(copy), bytes: copy.byteLength };
-    return this.#submit(blobWork(this.#tables, stream, ref, copy));
+    return this.#submit(blobWork(this.#tables, { stream, epoch }, ref, copy));
   }
 
   getBlob(ref: BlobRef): Promise<Uint8Array> {

@@ -1,7 +1,7 @@
 import { isOnwardError } from '../../kernel/error.ts';
 import type { BlobRef, Claimed, Lease } from '../../kernel/journal.ts';
 import type { Write } from '../commit.ts';
-import { checkMayErase, type Claim, claimed, isHeldBy, leaseOf, type StreamState } from '../rules.ts';
+import { checkMayErase, checkMayStore, type Claim, claimed, isHeldBy, leaseOf, type StreamState } from '../rules.ts';
 import type { Work } from './commit-queue.ts';
 import { EMPTY_HEAD, type StreamRow } from './stream-table.ts';
 import type { Tables } from './tables.ts';
@@ -35,9 +35,16 @@ export function heldWork(
 }
 
 /** Stores bytes, and that the stream uses them. */
-export function blobWork(tables: Tables, stream: string, ref: BlobRef, bytes: Uint8Array): Work<BlobRef> {
+export function blobWork(
+  tables: Tables,
+  { stream, epoch }: { readonly stream: string; readonly epoch: number | undefined },
+  ref: BlobRef,
+  bytes: Uint8Array,
+): Work<BlobRef> {
   return () => {
-    const id = tables.streams.get(stream)?.id ?? tables.streams.put(stream, EMPTY_HEAD, undefined);
+    const row = tables.streams.get(stream);
+    checkMayStore(stream, row ?? EMPTY_HEAD, epoch);
+    const id = row?.id ?? tables.streams.put(stream, EMPTY_HEAD, undefined);
     tables.blobs.put(id, ref, bytes);
     return { value: ref, writes: [write('blob', stream)] };
   };

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import type { JournalCase } from '../journal-case.ts';
-import { add, expectCode, withJournal } from './support.ts';
+import { add, claim, expectCode, withJournal } from './support.ts';
 
 /** SHA-256 of the three letters "abc" (FIPS 180-2, appendix B.1). */
 const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
@@ -21,6 +21,26 @@ export const blobCases: readonly JournalCase[] = [
         const large = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
         const largeRef = await journal.putBlob('run:a', large);
         equal(Buffer.compare(await journal.getBlob(largeRef), large), 0);
+      }),
+  },
+  {
+    name: 'a zombie stores no blob under its old epoch, whether its stream was taken over, erased, or made anew',
+    needs: [],
+    run: (harness) =>
+      withJournal(harness, async (journal) => {
+        const old = await claim(journal, 'run:a', 'h1');
+        await journal.putBlob('run:a', Uint8Array.of(1), old.epoch);
+        const zombie = (): Promise<void> =>
+          expectCode(journal.putBlob('run:a', abc, old.epoch), 'journal/stale-epoch', 'run:a');
+        const now = await claim(journal, 'run:a', 'h1');
+        await zombie();
+        await journal.erase('run:a', now.epoch);
+        await zombie();
+        await add(journal, 'run:a', 'anew');
+        await zombie();
+        await claim(journal, 'run:a', 'h2');
+        await zombie();
+        await expectCode(journal.getBlob({ sha256: ABC, bytes: 3 }), 'journal/blob-missing', ABC);
       }),
   },
   {
