@@ -33,7 +33,6 @@ export {
 } from './sweep.ts';
 export { tryLockSession, type SessionLock, type SessionLockRequest, type SessionLockResult } from './session-lock.ts';
 export { ensurePrivateDir } from './private-dir.ts';
-export { MARKER_VARIABLE } from './marker.ts';
 export { requirePosix } from './platform.ts';
 export { tailLines, type SpoolTail, type TailOptions } from './spool.ts';
 export { type SpoolItem, type SpoolPlace } from './line-splitter.ts';
@@ -49,12 +48,5 @@ export {
   type WatchdogName,
   type WatchdogState,
 } from './watchdogs.ts';
-export {
-  defaultLadder,
-  endAgent,
-  type LadderOptions,
-  type LadderReport,
-  type LadderResult,
-  type LadderStep,
-} from './ladder.ts';
+export { endAgent, type LadderOptions, type LadderReport, type LadderResult, type LadderStep } from './ladder.ts';
 export { runCommand, type CommandOptions, type CommandResult } from './run-command.ts';
