@@ -65,6 +65,19 @@ describe('a cancel', () => {
     },
   );
 
+  test('wins also when nobody has been told of it yet: before a process is started the inbox is looked at', async () => {
+    const rig = createRig();
+    const id = await accept(rig.own.deps);
+    const { journal } = rig.own.journal;
+    const follow = journal.follow.bind(journal);
+    const deaf: typeof follow = (stream, after, signal) =>
+      follow(stream.replace('inbox:', 'elsewhere:'), after, signal);
+    Object.assign(journal, { follow: deaf });
+    rig.machine.beforeLock = () => rig.cancel(id);
+    expect(await rig.until(rig.own.attach(id).result)).toMatchObject(cancelled);
+    expect(rig.machine.agents).toHaveLength(0);
+  });
+
   test('while a process is being started ends that process before it has said anything', async () => {
     const rig = createRig({ scripts: [waits] });
     const id = await accept(rig.own.deps);

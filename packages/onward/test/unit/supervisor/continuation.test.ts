@@ -28,7 +28,15 @@ const hostile = fc
   .array(
     fc.oneof(
       fc.string(),
-      fc.constantFrom(delimiter, `${delimiter}>>>`, `<<<${delimiter}`, delimiter.slice(0, 8), delimiter.slice(8), '\n'),
+      fc.constantFrom(
+        delimiter,
+        `${delimiter.slice(0, 8)}${delimiter}${delimiter.slice(8)}`,
+        `${delimiter}>>>`,
+        `<<<${delimiter}`,
+        delimiter.slice(0, 8),
+        delimiter.slice(8),
+        '\n',
+      ),
     ),
   )
   .map((parts) => parts.join(''));

@@ -13,6 +13,8 @@ const notDone: AgentScript = (agent) => {
   agent.call(`c${agent.pid}`, `step ${agent.pid}`, 'ok');
   agent.fail({ type: 'error_max_turns', message: 'not done' });
 };
+const denied: AgentScript = (agent) =>
+  agent.fail({ message: 'denied', denied: [{ tool: 'Bash', summary: 'rm' }] }, 'I could not run it.');
 const idle: AgentScript = (agent) => {
   agent.text(`m${agent.pid}`, 'I am still working on it.');
   agent.fail({ type: 'error_max_turns', message: 'not done' });
@@ -301,6 +303,20 @@ describe('the end of patience', () => {
     const { result } = await rig.start({ policy: { retry: { scheduleMs: [60_000] }, timeouts: { wallMs: 30_000 } } });
     expect(await rig.until(result)).toMatchObject({ status: 'paused', reason: 'limit', attempts: 1 });
     expect(rig.machine.agents).toHaveLength(1);
+  });
+});
+
+describe('calls that the agent’s own rules denied', () => {
+  test('are no success: a person is asked', async () => {
+    const rig = createRig({ scripts: [denied] });
+    const ended = await rig.until((await rig.start()).result);
+    expect(ended).toMatchObject({ status: 'paused', reason: 'needs-human', classification: { class: 'policy' } });
+  });
+
+  test('are accepted where the user said so', async () => {
+    const rig = createRig({ scripts: [denied] });
+    const ended = await rig.until((await rig.start({ policy: { onDenied: 'ignore' } })).result);
+    expect(ended).toMatchObject({ status: 'done', text: 'I could not run it.' });
   });
 });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { addToView, runView, type RunView } from '../../../src/supervisor/run-view.ts';
+import { attachRun } from '../../../src/library/index.ts';
 import type { RunStreamEvent } from '../../../src/supervisor/index.ts';
-import { createRig, type Started } from './support/rig.ts';
+import { accept, createRig, type Started } from './support/rig.ts';
 import type { AgentScript } from './support/scripted-agent.ts';
 
 const overloaded = { type: 'overloaded_error', status: 529, message: 'Overloaded', requestId: 'req_1' };
@@ -166,6 +167,22 @@ describe('the events of a run', () => {
     await rig.until(late.result);
     const all = first.seen.flatMap((event) => event.seq ?? []);
     expect(late.seen.flatMap((event) => event.seq ?? [])).toEqual(all.filter((seq) => seq > 7));
+  });
+
+  test('a reader who begins when all is over gets all that is recorded', async () => {
+    const rig = createRig({ scripts: [lossy, repeats] });
+    const run = attachRun(rig.own.deps, await accept(rig.own.deps));
+    await rig.until(run.result);
+    const seqs: (number | null)[] = [];
+    for await (const event of run) if (event.seq !== null) seqs.push(event.seq);
+    expect(seqs).toEqual((await rig.events(run.id)).map((event) => event.position));
+  });
+
+  test('a reader who goes away is not waited for, and leaves nothing behind that follows the journal', async () => {
+    const rig = createRig({ scripts: [lossy, repeats] });
+    const run = attachRun(rig.own.deps, await accept(rig.own.deps));
+    for await (const event of run) if (event.type === 'run.accepted') break;
+    expect(await rig.until(run.result)).toMatchObject({ status: 'done' });
   });
 
   test('text as it comes has no number and is not recorded', async () => {
