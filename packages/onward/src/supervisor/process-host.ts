@@ -154,7 +154,7 @@ function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAtt
   const spool = tailLines({ path: agent.stdoutPath, clock });
   void agent.exited.then(() => spool.final());
   const hurry = new AbortController();
-  let swept: SweepResult | undefined;
+  let ending: Promise<SweepResult> | undefined;
   return {
     ...agent.identity,
     lines: spoolLines(spool),
@@ -163,24 +163,22 @@ function live(agent: Agent, guard: Guard, marker: string, clock: Clock): LiveAtt
     write: async (line) => void (await agent.write(line)),
     endInput: () => agent.endInput(),
     stop: async (steps, result) => {
-      const ended = await endAgent({
-        agent,
-        marker,
-        steps: steps.map(ladderStep),
-        clock,
-        result,
-        signal: hurry.signal,
-      });
-      swept = ended.sweep;
+      const { signal } = hurry;
+      const ended = endAgent({ agent, marker, steps: steps.map(ladderStep), clock, result, signal });
+      ending = ended.then(({ sweep: swept }) => swept);
+      await ending;
     },
     hurry: () => hurry.abort(),
     stderr: () => tail(agent.stderrPath, stderrBytes),
     finish: async (boundMs) => {
-      const last = await sweepAgent({ identity: agent.identity, marker, clock, boundMs });
+      const before = await ending;
+      // What was swept just now and is gone has left nobody who could start more.
+      const last =
+        before?.gone === true ? before : await sweepAgent({ identity: agent.identity, marker, clock, boundMs });
       if (last.gone) await guard.release();
       // Whatever cannot be ended may go on writing; nobody reads it any more.
       else spool.final();
-      return summarise(last, swept);
+      return summarise(last, last === before ? undefined : before);
     },
   };
 }
