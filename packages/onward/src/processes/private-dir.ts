@@ -1,4 +1,4 @@
-import { mkdir, realpath, stat } from 'node:fs/promises';
+import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { OnwardError } from '../kernel/error.ts';
 import { requirePosix } from './platform.ts';
@@ -15,32 +15,32 @@ const STICKY = 0o1000;
 export async function ensurePrivateDir(path: string): Promise<string> {
   requirePosix('A private directory');
   const target = resolve(path);
-  await makeChain(target);
-  const real = await realpath(target);
-  await checkChain(real);
+  makeChain(target);
+  const real = realpathSync.native(target);
+  checkChain(real);
   return real;
 }
 
-async function makeChain(path: string): Promise<void> {
+/** In place, as all of this: a handful of calls that each take microseconds. */
+function makeChain(path: string): void {
   try {
-    await mkdir(path, { mode: 0o700 });
+    mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT' && dirname(path) !== path) {
-      await makeChain(dirname(path));
-      await makeChain(path);
-    } else if (code !== 'EEXIST' || !(await stat(path)).isDirectory()) {
+      makeChain(dirname(path));
+      makeChain(path);
+    } else if (code !== 'EEXIST' || !statSync(path).isDirectory()) {
       throw unsafe(path, `it cannot be made (${code})`, error);
     }
   }
 }
 
-async function checkChain(real: string): Promise<void> {
-  const own = await stat(real);
+function checkChain(real: string): void {
+  const own = statSync(real);
   if (own.uid !== process.getuid?.()) throw unsafe(real, 'it belongs to another user');
   for (let path = real; ; path = dirname(path)) {
-    // oxlint-disable-next-line no-await-in-loop -- a handful of directories
-    const problem = problemOf(await stat(path));
+    const problem = problemOf(statSync(path));
     if (problem !== undefined) throw unsafe(path, problem);
     if (dirname(path) === path) return;
   }

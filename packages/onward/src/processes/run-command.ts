@@ -60,7 +60,7 @@ function ended(
     const stderr = collect(child.stderr, maxBytes, giveUp);
     void clock.sleep(timeoutMs, done.signal).then(giveUp);
     const finish = (): void => {
-      done.abort();
+      done.abort('done');
       forget(child);
       for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
       child.unref();

@@ -189,7 +189,8 @@ function createWaker({ path, clock, signal }: TailOptions): Waker {
   let waiting: AbortController | undefined;
   const wake = (): void => {
     hasNews = true;
-    waiting?.abort();
+    // With a reason, since without one an error with its stack is made.
+    waiting?.abort('news');
   };
   const unwatch = (): void => {
     watcher?.close();

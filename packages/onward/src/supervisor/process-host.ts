@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { access, copyFile, open } from 'node:fs/promises';
+import { accessSync, closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assertNever } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
@@ -109,15 +109,20 @@ async function inspect(
       next: ['Install it, or give its path.', 'See what is installed: onward doctor'],
     };
   }
-  const executable = await access(binary, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!executable)
+  if (!isExecutable(binary))
     return { ok: false, sentence: `${binary} is there but cannot be executed.`, next: [`chmod +x ${binary}`] };
   const asked = await runCommand({ argv: [binary, '--version'], cwd, env, clock, timeoutMs: 20_000 });
   const version = asked.code === 0 ? asked.stdout.trim().split('\n')[0] : undefined;
   return { ok: true, binary, version: version === undefined || version === '' ? 'unknown' : version.slice(0, 100) };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Started = Awaited<ReturnType<AttemptHost['start']>>;
@@ -203,10 +208,7 @@ interface LeftBehind {
 async function leftBy({ marker, seen, boundMs, clock, folder }: LeftBehind): Promise<LeftAttempt> {
   const swept = summarise(await sweep({ marker, seen, clock, boundMs }), undefined);
   const path = join(folder, 'stdout');
-  const begun = await access(path).then(
-    () => true,
-    () => false,
-  );
+  const begun = existsSync(path);
   const spool = tailLines({ path, clock });
   spool.final();
   return { swept, begun, lines: spoolLines(spool), stderr: await tail(join(folder, 'stderr'), stderrBytes) };
@@ -237,15 +239,18 @@ function spawnFailure(fault: SpawnFault): Failure {
 }
 
 async function tail(path: string, bytes: number): Promise<string> {
-  const file = await open(path, 'r').catch(() => undefined);
-  if (file === undefined) return '';
+  let file: number;
   try {
-    const { size } = await file.stat();
+    file = openSync(path, 'r');
+  } catch {
+    return '';
+  }
+  try {
+    const { size } = fstatSync(file);
     const from = Math.max(0, size - bytes);
     const buffer = Buffer.alloc(size - from);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
-    return buffer.toString('utf8', 0, bytesRead);
+    return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, from));
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
