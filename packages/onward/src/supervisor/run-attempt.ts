@@ -134,7 +134,7 @@ async function superviseLive(
   };
   const reading = readOutput(live.lines, sink).catch((error: unknown) => stopper.request({ kind: 'broken', error }));
   const watching = watchOver(watch, run.accepted.policy.policy.timeouts, stopper);
-  const stopping = stopper.stopped.then(() => live.stop(launch.ladder, resultSeen.promise));
+  const stopping = stopper.stopped.then(() => live.stop(ladderOf(run, launch), resultSeen.promise));
   void stopper.hurried.then(() => live.hurry());
   await openInput(live, launch);
   await Promise.race([live.exited, stopping]);
@@ -159,6 +159,12 @@ async function openInput(live: LiveAttempt, launch: Launch): Promise<void> {
   // oxlint-disable-next-line no-await-in-loop -- in order
   for (const line of launch.input.lines) await live.write(line);
   if (!launch.input.keepOpen) live.endInput();
+}
+
+/** The agent's own way down, with the user's patience for each step. */
+function ladderOf(run: RunState, { ladder }: Launch): Launch['ladder'] {
+  const ms = run.accepted.policy.policy.timeouts.ladderMs;
+  return ladder.map((step) => ({ ...step, ms }));
 }
 
 /** The watchdogs of one attempt; its wall is what is left of the run's. */

@@ -87,7 +87,7 @@ describe('a cancel', () => {
     await expectCancelled(rig, id);
   });
 
-  test('while it streams ends it by its own ladder, keeps what it said, and starts nothing more', async () => {
+  test('while it streams ends it by its own ladder with the user’s patience, keeps what it said, and starts nothing more', async () => {
     const rig = createRig({
       scripts: [
         async (agent) => {
@@ -96,12 +96,12 @@ describe('a cancel', () => {
         },
       ],
     });
-    const { id, result, seen } = await rig.start();
+    const { id, result, seen } = await rig.start({ policy: { timeouts: { ladderMs: 1_234 } } });
     await rig.untilTrue('it talks', () => seen.some((event) => event.type === 'message.committed'));
     await rig.cancel(id);
     expect(await rig.until(result)).toMatchObject({ ...cancelled, attempts: 1 });
     expect(rig.machine.agents[0]?.stops[0]).toEqual([
-      { kind: 'signal', signal: 'SIGTERM', target: 'group', ms: 5_000 },
+      { kind: 'signal', signal: 'SIGTERM', target: 'group', ms: 1_234 },
     ]);
     expect(await rig.data(id, 'message.committed')).toHaveLength(1);
     expect((await rig.data(id, 'recovery.decided'))[0]).toMatchObject({ decision: { action: 'cancelled' } });

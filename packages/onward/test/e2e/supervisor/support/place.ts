@@ -31,6 +31,8 @@ export interface Place {
   effects(): readonly string[];
   /** Starts of the agent that were more than a question for its version. */
   starts(): ReturnType<FakeCli['invocations']>;
+  /** What a person would type in the project. */
+  shell(line: string): Promise<number | null>;
   /** Live processes of this place, but not this test's own programs. */
   left(): Promise<readonly string[]>;
 }
@@ -110,6 +112,10 @@ export async function makePlace(play: Play, name: CliName = 'claude'): Promise<P
       return stream?.slice('run:'.length);
     },
     effects: () => (existsSync(effectsFile) ? readFileSync(effectsFile, 'utf8').split('\n').slice(0, -1) : []),
+    shell: (line) => {
+      const child = spawn('/bin/sh', ['-c', line], { cwd, env, stdio: 'ignore' });
+      return new Promise((resolve) => child.once('close', resolve));
+    },
     starts: () => agent.invocations().filter((invocation) => !invocation.argv.includes('--version')),
     left: async () =>
       (await pidsOf(root)).map((pid) => `${pid} ${commandOf(pid)}`).filter((line) => !line.includes(fixture)),
