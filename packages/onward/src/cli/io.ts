@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { OnwardError } from '../kernel/error.ts';
 import type { Json } from '../kernel/json.ts';
 import { createRedactor } from '../kernel/redact.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -72,11 +73,25 @@ export function createIo(around: Surroundings, hint: (words: string) => string):
     drained: () => drained(stdout, gone),
     gone,
     env,
-    cwd: around.cwd(),
+    get cwd() {
+      return existingCwd(around);
+    },
     isTerminal,
     color,
     hint,
   };
+}
+
+/** Only asked for where it matters: the directory may have been removed under this process. */
+function existingCwd(around: Surroundings): string {
+  try {
+    return around.cwd();
+  } catch (cause) {
+    throw new OnwardError('cli/no-directory', 'The directory that onward was started in is gone.', {
+      next: ['Go to a directory that exists: cd'],
+      cause,
+    });
+  }
 }
 
 /** Exactly what JSON would say, so that the redactor meets nothing else. */

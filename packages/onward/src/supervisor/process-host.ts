@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { copyFile } from 'node:fs/promises';
+import { chmod, copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assertNever } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
@@ -71,6 +71,8 @@ export function createProcessHost(options: ProcessHostOptions): AttemptHost {
     copySession: async (path, marker) => {
       const copy = join(await ensurePrivateDir(spoolDir(marker)), 'session-before');
       await copyFile(path, copy, constants.COPYFILE_FICLONE);
+      // A copy has the mode of the agent's own file.
+      await chmod(copy, 0o600);
       return copy;
     },
     tail,
