@@ -67,15 +67,16 @@ async function followToRest(
     else progress.show(event);
     await io.drained();
     if (stored.type !== 'run.ended' && stored.type !== 'run.paused') continue;
-    const result = await restOf(journal, id);
+    const result = await restOf(journal, id, stored.position);
     if (result !== undefined) return result;
   }
   return undefined;
 }
 
-async function restOf(journal: Journal, id: string): Promise<RunResult | undefined> {
+/** The result, if the run rests at this event: an old pause of a run that went on is only a part of its story. */
+async function restOf(journal: Journal, id: string, position: number): Promise<RunResult | undefined> {
   const run = foldRun(id, await journal.read(runStream(id)));
-  return run === undefined ? undefined : resultOf(run, (body) => readBody(journal, body));
+  return run?.position === position ? resultOf(run, (body) => readBody(journal, body)) : undefined;
 }
 
 /** A run that nobody keeps going would be followed for ever. Twice in a row, since one process may take over from another. */
