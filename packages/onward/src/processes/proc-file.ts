@@ -11,10 +11,12 @@ export function readProcFile(path: string): string | undefined {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    let text = '';
-    for (let size = 0; (size = readSync(file, buffer, 0, buffer.length, null)) > 0;)
+    for (let text = ''; ;) {
+      const size = readSync(file, buffer, 0, buffer.length, null);
       text += buffer.toString('latin1', 0, size);
-    return text;
+      // The system fills what it is given: less is the end, and asking again would be one more call for each file.
+      if (size < buffer.length) return text;
+    }
   } catch {
     // Also ESRCH: the process has ended since it was opened.
     return undefined;
