@@ -196,6 +196,22 @@ describe('show, why and tail', () => {
     expect(events.at(-1)).toMatchObject({ type: 'run.ended', seq: events.length });
   });
 
+  test('tail tells the whole story of a run that rested once and went on', async () => {
+    const { place, id, live } = await placeWithLiveRun();
+    live.signal('SIGINT');
+    expect((await live.ended).code).toBe(130);
+    expect((await place.onward(['resume', id])).code).toBe(0);
+    const { code } = await place.onward(['tail', id]);
+    expect(code).toBe(0);
+    const events = (await place.json(['tail', id])) as { type: string }[];
+    expect(events.map(({ type }) => type).filter((type) => type.startsWith('run.'))).toEqual([
+      'run.accepted',
+      'run.paused',
+      'run.resumed',
+      'run.ended',
+    ]);
+  });
+
   test('tail follows a run that another process keeps going, until its end', async () => {
     const { place, id, live } = await placeWithLiveRun();
     const tail = place.start(['tail', id, '--json']);
