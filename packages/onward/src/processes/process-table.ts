@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { platform } from 'node:process';
 import { readProcFile } from './proc-file.ts';
 import type { ProcessRow } from './process-row.ts';
-import { listByPs, readEnvironmentByPs } from './ps.ts';
+import { listByPs, readEnvironmentsByPs } from './ps.ts';
 
 /** Every live process that can be seen. */
 export function listProcesses(): readonly ProcessRow[] {
@@ -35,12 +35,20 @@ export type Variable =
   /** The process is executing a new program right now and shows neither environment nor arguments: look again. */
   | { readonly kind: 'executing' };
 
-/** Reads one variable of another process. */
-export function readVariable({ pid, isKernel }: ProcessRow, name: string): Variable {
-  if (isKernel) return { kind: 'absent' };
-  const text = platform === 'linux' ? readProcFile(`/proc/${pid}/environ`) : readEnvironmentByPs(pid);
-  if (text === undefined) return { kind: 'absent' };
-  if (text === '') return { kind: isExecuting(pid) ? 'executing' : 'absent' };
+/** Gives a reader of one variable of other processes, for one look at them. */
+export function variableReader(name: string): (row: ProcessRow) => Variable {
+  if (platform === 'linux') return (row) => readVariable(row, name);
+  const environments = readEnvironmentsByPs();
+  return ({ pid }) => findVariable(environments.get(pid) ?? '', name);
+}
+
+function readVariable({ pid, isKernel }: ProcessRow, name: string): Variable {
+  const text = isKernel ? undefined : readProcFile(`/proc/${pid}/environ`);
+  if (text === '' && isExecuting(pid)) return { kind: 'executing' };
+  return findVariable(text ?? '', name);
+}
+
+function findVariable(text: string, name: string): Variable {
   const prefix = `${name}=`;
   const at = text.startsWith(prefix) ? 0 : text.indexOf(`\0${prefix}`) + 1;
   if (at === 0 && !text.startsWith(prefix)) return { kind: 'absent' };
@@ -50,7 +58,7 @@ export function readVariable({ pid, isKernel }: ProcessRow, name: string): Varia
 
 /** Both texts appear at one point in the middle of execve; a cleared environment still comes with arguments. */
 function isExecuting(pid: number): boolean {
-  return platform === 'linux' && readProcFile(`/proc/${pid}/cmdline`) === '' && readProcess(pid) !== undefined;
+  return readProcFile(`/proc/${pid}/cmdline`) === '' && readProcess(pid) !== undefined;
 }
 
 /** PF_KTHREAD of the kernel's sched.h. */

@@ -34,7 +34,17 @@ function parseLine(line: string): ProcessRow | undefined {
   return { ...numbers, startedAt: startedAt.replaceAll(/\s+/g, ' '), name, ticks: undefined, isKernel: false };
 }
 
-/** `ps` puts the environment behind the arguments, with blanks between; the system shows it for our own processes at best. */
-export function readEnvironmentByPs(pid: number): string {
-  return ps(['-E', '-ww', '-p', String(pid), '-o', 'command=']).replaceAll(/\s+/g, '\0');
+/**
+ * The environments of all processes, by pid, their variables separated by NUL as in /proc. One question for all: one for
+ * each would start hundreds of processes. `ps` puts the environment behind the arguments, with blanks between; the
+ * system shows it for our own processes at best.
+ */
+export function readEnvironmentsByPs(): ReadonlyMap<number, string> {
+  return parseEnvironments(ps(['-E', '-ww', '-ax', '-o', 'pid=,command=']));
+}
+
+/** @internal */
+export function parseEnvironments(text: string): ReadonlyMap<number, string> {
+  const found = text.matchAll(/^\s*(\d+)\s+(\S.*)$/gm);
+  return new Map(Array.from(found, ([, pid, rest = '']) => [Number(pid), rest.replaceAll(/\s+/g, '\0')] as const));
 }

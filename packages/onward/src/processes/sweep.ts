@@ -4,7 +4,7 @@ import type { ProcessIdentity } from './identity.ts';
 import { MARKER_VARIABLE, requireMarker } from './marker.ts';
 import { requirePosix } from './platform.ts';
 import type { ProcessRow } from './process-row.ts';
-import { listProcesses, readVariable, ticksOf } from './process-table.ts';
+import { listProcesses, ticksOf, variableReader } from './process-table.ts';
 
 /** A process of the attempt. */
 export interface SweptProcess extends ProcessIdentity {
@@ -119,11 +119,12 @@ function look(subject: SweepSubject): Look {
   const rows = listProcesses().filter((row) => row.pid !== process.pid);
   const isKnown = knownOnes(subject, rows);
   const mayInherit = inheritors(subject);
+  const markerOf = variableReader(MARKER_VARIABLE);
   const ours = new Set<number>();
   const others = new Set<number>();
   const unclear = new Set<number>();
   for (const row of rows) {
-    const marker = mayInherit(row) ? readVariable(row, MARKER_VARIABLE) : NO_MARKER;
+    const marker = mayInherit(row) ? markerOf(row) : NO_MARKER;
     if (marker.kind === 'value') (marker.value === subject.marker ? ours : others).add(row.pid);
     else if (isKnown(row)) ours.add(row.pid);
     else if (marker.kind === 'executing') unclear.add(row.pid);

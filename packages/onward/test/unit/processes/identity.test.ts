@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { hostIdentity, identify, isAlive, liveness, ownIdentity } from '../../../src/processes/index.ts';
 import { parseStat } from '../../../src/processes/process-table.ts';
-import { listByPs } from '../../../src/processes/ps.ts';
+import { listByPs, parseEnvironments } from '../../../src/processes/ps.ts';
 import { startForeign, until } from './support.ts';
 
 describe('the identity of a process', () => {
@@ -68,6 +68,15 @@ describe('the identity of a process', () => {
     expect(row?.startedAt).toMatch(/^\w{3} \w{3} \d+ \d\d:\d\d:\d\d \d{4}$/);
     expect(listByPs(2 ** 30)).toEqual([]);
   });
+});
+
+test('ps shows the environment of each process behind its arguments', () => {
+  const text = '    1 /sbin/launchd\n  501 sh -c sleep 1 HOME=/h ONWARD_ATTEMPT=run.1\n12345 ps\n\n';
+  expect([...parseEnvironments(text)]).toEqual([
+    [1, '/sbin/launchd'],
+    [501, 'sh\0-c\0sleep\x001\0HOME=/h\0ONWARD_ATTEMPT=run.1'],
+    [12_345, 'ps'],
+  ]);
 });
 
 describe('the identity of the host', () => {

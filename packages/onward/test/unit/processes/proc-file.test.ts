@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readVariable, readProcess } from '../../../src/processes/process-table.ts';
+import { readProcess, variableReader } from '../../../src/processes/process-table.ts';
 import { readProcFile } from '../../../src/processes/proc-file.ts';
 import { makeFolder, plainEnv, startForeign, until } from './support.ts';
 
@@ -23,5 +23,5 @@ test('a variable is found behind an environment of 200 kB', async () => {
     const found = readProcess(child.pid ?? 0);
     return found?.name === 'sleep' ? found : undefined;
   });
-  expect(readVariable(row, 'LAST')).toEqual({ kind: 'value', value: 'here' });
+  expect(variableReader('LAST')(row)).toEqual({ kind: 'value', value: 'here' });
 });
