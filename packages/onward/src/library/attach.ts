@@ -72,8 +72,17 @@ async function readResult(deps: SupervisorDeps, id: string, run: RunState | unde
   throw new OnwardError('bug/no-result', `The run ${id} came to rest without a result.`, { place: runStream(id) });
 }
 
-/** Opens a resting run again, on a person's word, and keeps it going. Throws `run/finished` for one that is over. */
-export async function resumeRun(deps: SupervisorDeps, id: string, by: string): Promise<Supervision> {
+/**
+ * Opens a resting run again, on a person's word, and keeps it going. One that waits for its next attempt waits for what is
+ * left, since a server may have asked for it; `now` cuts that short. Throws `run/finished` for one that is over,
+ * `run/held` for one that a live process keeps going.
+ */
+export async function resumeRun(
+  deps: SupervisorDeps,
+  id: string,
+  by: string,
+  options: { readonly now?: boolean } = {},
+): Promise<Supervision> {
   const stream = runStream(id);
   const before = foldRun(id, await deps.journal.read(stream));
   if (before === undefined) throw new OnwardError('run/unknown', `There is no run ${id}.`, { next: ['onward ls'] });
@@ -87,11 +96,12 @@ export async function resumeRun(deps: SupervisorDeps, id: string, by: string): P
   const claimed = await deps.journal.claim(stream, deps.host.holder, 15_000, (held) => deps.host.isDead(held));
   if (!claimed.ok) throw runHeld(id, claimed.held.holder.pid);
   const run = foldRun(id, await deps.journal.read(stream)) ?? before;
-  if (run.phase.kind === 'paused' || run.phase.kind === 'waiting') {
+  if (run.phase.kind === 'paused' || (run.phase.kind === 'waiting' && options.now === true)) {
     const event = runEvent('run.resumed', { by, inbox: run.inbox });
-    await deps.journal.append([
+    const appended = await deps.journal.append([
       { stream, expected: run.position, epoch: claimed.lease.epoch, events: [event], due: deps.clock.now() },
     ]);
+    if (!appended.ok) throw runHeld(id, undefined);
   }
   return attachRun(deps, id, before.position);
 }

@@ -8,7 +8,7 @@ import { planAttempt } from './plan-attempt.ts';
 import { recoverAttempt } from './recover-attempt.ts';
 import { leaseMs, renewMs, runAttempt } from './run-attempt.ts';
 import { type AttemptMode, runEvent } from './run-events.ts';
-import { type AttemptState, foldRun, type RunState } from './run-state.ts';
+import { type AttemptState, foldRun, type Phase, type RunState } from './run-state.ts';
 import { createRunWriter, LeaseLost, runInbox, runStream, type RunWriter } from './run-writer.ts';
 import { settleAttempt } from './settle.ts';
 import { isWallUsed } from './situation.ts';
@@ -53,6 +53,8 @@ class RunCoordinator implements Coordinator {
   #failed: { readonly error: unknown } | undefined;
   #interrupted: string | undefined;
   #toldHeld = false;
+  #toldWait = false;
+  #hasStarted = false;
   #seen: RunState | undefined;
 
   constructor(deps: SupervisorDeps, id: string, onRunnerEnd: () => void) {
@@ -178,7 +180,7 @@ class RunCoordinator implements Coordinator {
       case 'ready':
         return this.#start(writer, phase.mode);
       case 'waiting':
-        if (phase.at > this.#deps.clock.now()) return { kind: 'again', at: phase.at };
+        if (phase.at > this.#deps.clock.now()) return this.#wait(writer.state(), phase);
         return this.#start(writer, phase.mode);
       case 'running':
         return this.#recover(writer);
@@ -190,6 +192,16 @@ class RunCoordinator implements Coordinator {
     }
   }
 
+  /** A wait that another process decided on is told of: its events are of the past for whoever follows this one. */
+  #wait(run: RunState, phase: Extract<Phase, { kind: 'waiting' }>): RunAdvance {
+    const text = `attempt ${run.attempts.length + 1} begins at ${new Date(phase.at).toISOString()}: ${phase.because}`;
+    const attempt = run.attempts.length;
+    if (!this.#hasStarted && !this.#toldWait)
+      this.#deps.live?.({ run: run.id, attempt, observation: { kind: 'notice', text } });
+    this.#toldWait = true;
+    return { kind: 'again', at: phase.at };
+  }
+
   async #start(writer: RunWriter, mode: AttemptMode): Promise<RunAdvance> {
     if (isWallUsed(writer.state(), this.#deps.clock.now())) {
       const because = 'the time limit of all attempts and waits is used up';
@@ -199,6 +211,7 @@ class RunCoordinator implements Coordinator {
     const adapter = this.#adapter(writer.state());
     const planned = await planAttempt(this.#deps, writer, adapter, mode);
     await writer.append(planned.events);
+    this.#hasStarted = true;
     const attempt = writer.state().attempts.at(-1) as AttemptState;
     const stopper = createStopper();
     const carryOut = async (): Promise<void> => {

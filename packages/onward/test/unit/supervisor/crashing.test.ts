@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Append } from '../../../src/kernel/journal.ts';
+import { resumeRun } from '../../../src/library/index.ts';
 import { checkInvariants } from './support/invariants.ts';
 import { accept, createRig, type Rig } from './support/rig.ts';
 import type { AgentScript, ScriptedAgent } from './support/scripted-agent.ts';
@@ -133,8 +134,21 @@ describe('a crash of onward', () => {
     await rig.clock.advance(200_000);
     const starts: number[] = [];
     rig.machine.beforeStart = () => void starts.push(rig.clock.now());
-    expect(await rig.until(rig.process(2).attach(id).result)).toMatchObject({ status: 'done' });
+    const next = await rig.process(2).resume(id);
+    expect(await rig.until(next.result)).toMatchObject({ status: 'done' });
     expect(phase).toMatchObject({ kind: 'waiting', at: starts[0] });
+    expect(JSON.stringify(next.seen.filter((event) => event.type === 'notice'))).toContain('attempt 2 begins at');
+  });
+
+  test('while it waits: a person can cut the rest of the wait short', async () => {
+    const rig = createRig({ scripts: [(agent) => agent.fail(overloaded), finishes] });
+    const { id } = await rig.start({ policy: { retry: { scheduleMs: [600_000] } } });
+    await rig.untilTrue('it waits', async () => (await rig.state(id)).phase.kind === 'waiting');
+    rig.own.kill();
+    const before = rig.clock.now();
+    const run = await resumeRun(rig.process(2).deps, id, 'a test', { now: true });
+    expect(await rig.until(run.result)).toMatchObject({ status: 'done', attempts: 2 });
+    expect(rig.clock.now() - before).toBeLessThan(10_000);
   });
 
   test('R67 before anything of the output was recorded loses none of it and delivers none of it twice', async () => {
