@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { benchAppend, benchFold } from './journal.ts';
-import { benchGuard, benchLines, benchStart, benchSupervision } from './processes.ts';
+import { benchColdRun, benchGuard, benchLines, benchStart, benchSupervision } from './processes.ts';
 import { markdown } from './report.ts';
 
 // Usage: npm run bench [-- ROUNDS]. Needs a built package.
@@ -9,7 +9,8 @@ const rows = [
   ...(await benchAppend(rounds)),
   await benchFold(rounds),
   await benchLines(rounds),
-  ...(await benchSupervision(rounds)),
+  ...(await benchSupervision(rounds * 3)),
+  benchColdRun(rounds),
   await benchGuard(),
   benchStart(rounds * 2 + 1),
 ];
