@@ -148,10 +148,18 @@ export interface ProcessEnding {
   readonly sessionId?: string;
 }
 
-/** What an ending was: never a decision. A failure may come with an answer all the same (e.g. after denied calls). */
+/**
+ * What an ending was: never a decision. A failure may come with an answer all the same (e.g. after denied calls), and
+ * with calls that were denied although it failed for another reason: the next attempt need not mention them.
+ */
 export type Ending =
   | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly failure: Failure; readonly text?: string };
+  | {
+      readonly ok: false;
+      readonly failure: Failure;
+      readonly text?: string;
+      readonly denied?: readonly DeniedCall[];
+    };
 
 /** Reads one attempt's output, line by line. Holds the attempt's state; does no I/O; never throws on a line. */
 export interface AttemptReader {

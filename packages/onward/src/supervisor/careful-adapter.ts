@@ -1,5 +1,5 @@
 import { assertNever } from '../kernel/error.ts';
-import type { Failure } from '../kernel/failure.ts';
+import type { DeniedCall, Failure } from '../kernel/failure.ts';
 import type { Json } from '../kernel/json.ts';
 import type { AgentAdapter, AgentIdentity, AttemptReader, Ending, Observation, ProcessEnding } from './adapter.ts';
 import { plainJson } from './plain-json.ts';
@@ -96,16 +96,22 @@ function plainObservation(observation: Observation): Observation {
 
 function plainEnding(ending: Ending): Ending {
   const plain = plainJson(ending as unknown as Json) as unknown as Ending;
-  if (plain.ok || JSON.stringify(plain.failure).length <= maxFailure) return plain;
+  if (plain.ok) return plain;
+  const besides = plain.denied === undefined ? {} : { denied: fewCalls(plain.denied) };
+  if (JSON.stringify(plain.failure).length <= maxFailure) return { ...plain, ...besides };
   const { message, denied, cause: _cause, ...rest } = plain.failure;
-  const few = denied?.slice(0, 20).map(({ tool, summary }) => ({ tool: word(tool), summary: word(summary) }));
+  const few = denied === undefined ? undefined : fewCalls(denied);
   const signals = Object.entries(rest).filter(([, value]) => JSON.stringify(value).length <= maxWord);
   const failure = {
     ...Object.fromEntries(signals),
     message: word(message),
     ...(few === undefined ? {} : { denied: few }),
   };
-  return { ...plain, failure };
+  return { ...plain, ...besides, failure };
+}
+
+function fewCalls(denied: readonly DeniedCall[]): readonly DeniedCall[] {
+  return denied.slice(0, 20).map(({ tool, summary }) => ({ tool: word(tool), summary: word(summary) }));
 }
 
 function words(fields: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {

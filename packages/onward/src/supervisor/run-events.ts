@@ -1,5 +1,5 @@
 import type { NewEvent } from '../kernel/envelope.ts';
-import type { Classification, Failure } from '../kernel/failure.ts';
+import type { Classification, DeniedCall, Failure } from '../kernel/failure.ts';
 import type { EventTable } from '../kernel/fold.ts';
 import type { BlobRef } from '../kernel/journal.ts';
 import type { Json } from '../kernel/json.ts';
@@ -101,6 +101,8 @@ export interface RunEventData {
     readonly classification: Classification;
     /** Ids of finished calls that the agent's own history does not have. */
     readonly lost: readonly string[];
+    /** Calls that the agent's rules refused, when the attempt failed for another reason. */
+    readonly denied?: readonly DeniedCall[];
     /** What the workspace looked like, to tell progress; absent outside a repository. */
     readonly fingerprint?: string;
     readonly sessionId?: string;

@@ -1,7 +1,7 @@
 import type { Continuable, Decision } from '../kernel/decide.ts';
 import type { StoredEvent } from '../kernel/envelope.ts';
 import { assertNever, OnwardError } from '../kernel/error.ts';
-import type { Classification, Failure } from '../kernel/failure.ts';
+import type { Classification, DeniedCall, Failure } from '../kernel/failure.ts';
 import { fold } from '../kernel/fold.ts';
 import { canonicalJson, type Json } from '../kernel/json.ts';
 import {
@@ -69,6 +69,8 @@ export interface AttemptState {
         readonly classification: Classification;
         readonly continuable: Continuable;
         readonly silent: boolean;
+        /** Calls that were refused by the agent's rules, besides what it failed for. */
+        readonly denied?: readonly DeniedCall[];
         readonly decision?: Decision;
       };
 }
@@ -215,8 +217,9 @@ function endAttempt(
       attempt.endedAt = event.at;
       break;
     case 'attempt.failed': {
-      const { failure, classification, continuable, silent, fingerprint, sessionId, lost } = event.data;
-      attempt.end = { kind: 'failed', failure, classification, continuable, silent };
+      const { failure, classification, continuable, silent, denied, fingerprint, sessionId, lost } = event.data;
+      const refused = denied === undefined ? {} : { denied };
+      attempt.end = { kind: 'failed', failure, classification, continuable, silent, ...refused };
       attempt.endedAt = event.at;
       if (sessionId !== undefined) attempt.sessionId = sessionId;
       for (const callId of lost) change(attempt, callId, { lost: true });

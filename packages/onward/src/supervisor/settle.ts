@@ -3,7 +3,7 @@ import { type Continuable, decide, type Decision } from '../kernel/decide.ts';
 import type { NewEvent } from '../kernel/envelope.ts';
 import { assertNever } from '../kernel/error.ts';
 import type { Classification, Failure, FailureClass } from '../kernel/failure.ts';
-import type { AgentAdapter } from './adapter.ts';
+import type { AgentAdapter, Ending } from './adapter.ts';
 import type { AttemptResult } from './attempt-result.ts';
 import { placeOf, type SupervisorDeps } from './deps.ts';
 import { type PauseReason, runEvent } from './run-events.ts';
@@ -32,15 +32,32 @@ export async function settleAttempt(
 ): Promise<Settled> {
   const run = writer.state();
   const attempt = run.attempts.at(-1) as AttemptState;
-  const { ending } = result;
-  const answer = acceptedAnswer(run, result);
+  const ending = withEarlierDenials(run, attempt, result.ending);
+  const answer = acceptedAnswer(run, ending);
   if (answer !== undefined) return commit(writer, attempt, result, answer);
   if (ending.ok) return commit(writer, attempt, result, ending.text);
-  return fail(deps, { adapter, run, attempt, result, failure: ending.failure });
+  return fail(deps, { adapter, run, attempt, result: { ...result, ending }, failure: ending.failure });
+}
+
+/**
+ * A conversation in which calls were denied goes on knowing that, and says "done" without asking again: what was denied in
+ * an attempt that failed for another reason still counts at its end. A fresh conversation asks anew, and a person who
+ * resumes may have allowed it.
+ */
+function withEarlierDenials(run: RunState, attempt: AttemptState, ending: Ending): Ending {
+  if (!ending.ok) return ending;
+  const begun = run.attempts.findLast((other) => other.mode !== 'continue')?.n ?? 1;
+  const denied = run.attempts
+    .filter((other) => other.n >= begun && other.n > run.earlier && other.n < attempt.n)
+    .flatMap((other) => (other.end?.kind === 'failed' ? (other.end.denied ?? []) : []));
+  if (denied.length === 0) return ending;
+  const tools = [...new Set(denied.map((call) => call.tool))].join(', ');
+  const message = `An earlier attempt in this conversation was not allowed to use ${tools}.`;
+  return { ok: false, failure: { message, denied }, text: ending.text };
 }
 
 /** The answer after denied calls, where the user said that these do not matter. */
-function acceptedAnswer(run: RunState, { ending }: AttemptResult): string | undefined {
+function acceptedAnswer(run: RunState, ending: Ending): string | undefined {
   if (ending.ok || ending.text === undefined || ending.failure.denied === undefined) return undefined;
   return run.accepted.policy.policy.onDenied === 'ignore' ? ending.text : undefined;
 }
@@ -93,6 +110,7 @@ async function fail(deps: SupervisorDeps, failing: Failing): Promise<Settled> {
     failure,
     classification,
     lost: lostOf(adapter, attempt, result, classification).slice(-maxLost),
+    ...(result.ending.ok || result.ending.denied === undefined ? {} : { denied: result.ending.denied }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(result.sessionId === undefined ? {} : { sessionId: result.sessionId }),
     continuable,

@@ -4,7 +4,7 @@ import { readBanner } from './banners.ts';
 import { type ApiError, resultFailure } from './failure-facts.ts';
 import type { Calls } from './calls.ts';
 import type { Messages } from './messages.ts';
-import { shapeAt, shapesAt, type Shape, shorten, textAt } from './shape.ts';
+import { asShape, shapeAt, type Shape, shorten, textAt } from './shape.ts';
 import { failedTask, type Tasks } from './tasks.ts';
 
 /** What one attempt has said, when it is over. */
@@ -31,7 +31,13 @@ export function endingOf(said: Said, process: ProcessEnding): Ending {
   const answer = answerOf(said.result);
   // What it said is worth showing beside a denied call or a failed subagent; an error or half an answer is not.
   const told = answer !== '' && (failure.denied !== undefined || failure.type === 'subagent_killed');
-  return { ok: false, failure: { ...failure, ...exit }, ...(told ? { text: answer } : {}) };
+  const denied = failure.denied === undefined && said.result !== undefined ? deniedCalls(said, said.result) : [];
+  return {
+    ok: false,
+    failure: { ...failure, ...exit },
+    ...(told ? { text: answer } : {}),
+    ...(denied.length === 0 ? {} : { denied }),
+  };
 }
 
 function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
@@ -52,16 +58,12 @@ function findFailure(said: Said, process: ProcessEnding): Failure | undefined {
   return incoherent(said, result, process);
 }
 
-/** Reasons to doubt a `result` that claims success. */
+/** Reasons to doubt a `result` that claims success. A denied call comes last: with it alone the answer is whole. */
 function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure | undefined {
-  const denied = deniedCalls(said, result);
-  if (denied.length > 0) {
-    const tools = [...new Set(denied.map((call) => call.tool))].join(', ');
-    return { message: `Claude Code was not allowed to use ${tools}.`, denied };
-  }
   const task = failedTask(said.tasks);
   if (task !== undefined)
     return { message: `A subagent did not finish its work: ${shorten(task, 200)}`, type: 'subagent_killed' };
+  if (textAt(result, 'stop_reason') === 'tool_deferred') return denial(deniedCalls(said, result));
   const cut = cutAnswer(said, result);
   if (cut !== undefined) return cut;
   if (answerOf(result).trim() === '') return emptyAnswer(said, result);
@@ -69,7 +71,13 @@ function incoherent(said: Said, result: Shape, process: ProcessEnding): Failure 
   // From 128 on it is a signal: the process was ended after it had said all. Below, the CLI itself disagrees.
   if (typeof code === 'number' && code > 0 && code < 128 && process.failure === undefined)
     return { message: `Claude Code printed an answer but ended with exit code ${code}.` };
-  return undefined;
+  const denied = deniedCalls(said, result);
+  return denied.length === 0 ? undefined : denial(denied);
+}
+
+function denial(denied: readonly DeniedCall[]): Failure {
+  const tools = [...new Set(denied.map((call) => call.tool))].join(', ');
+  return { message: `Claude Code was not allowed to use ${tools}.`, denied };
 }
 
 function emptyAnswer(said: Said, result: Shape): Failure {
@@ -134,17 +142,23 @@ function firstLine(text: string): string | undefined {
 
 /** Tool calls that the user's own permission rules refused. */
 function deniedCalls(said: Said, result: Shape): readonly DeniedCall[] {
-  const denials = shapesAt(result, 'permission_denials');
-  const foreign = denials.filter((denial) => !said.calls.refused(textAt(denial, 'tool_use_id')));
-  const denied = foreign.map((denial) => {
-    const input = shapeAt(denial, 'tool_input');
+  const denials = listed(result['permission_denials']);
+  const foreign = denials.filter((entry) => !said.calls.refused(textAt(entry, 'tool_use_id')));
+  const denied = foreign.map((entry) => {
+    const input = shapeAt(entry, 'tool_input');
     const told = ['command', 'file_path', 'url', 'pattern', 'description'].map((field) => textAt(input, field));
     const summary = told.find((text) => text !== undefined) ?? JSON.stringify(input ?? {});
-    return { tool: textAt(denial, 'tool_name') ?? 'unknown', summary: shorten(summary, 200) };
+    return { tool: textAt(entry, 'tool_name') ?? 'unknown', summary: shorten(summary, 200) };
   });
   if (textAt(result, 'stop_reason') !== 'tool_deferred') return denied;
   const deferred = shapeAt(result, 'deferred_tool_use');
   return [...denied, { tool: textAt(deferred, 'name') ?? 'unknown', summary: 'put off by a hook' }];
+}
+
+/** What a list that must not be misread holds: whatever is no object in it, or no list at all, is an entry without fields. */
+function listed(value: unknown): readonly Shape[] {
+  if (value === undefined || value === null) return [];
+  return (Array.isArray(value) ? value : [value]).map((item) => asShape(item) ?? {});
 }
 
 function answerOf(result: Shape | undefined): string {

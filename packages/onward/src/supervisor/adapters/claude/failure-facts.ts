@@ -78,10 +78,9 @@ export function resultFailure(
   const subtype = textAt(result, 'subtype') ?? '';
   const told = textAt(result, 'result') ?? textsAt(result, 'errors').join('; ');
   // `is_error` is the word that counts: `subtype` says "success" of every API failure. Versions that lack it print the error as the answer.
+  const claim = result['is_error'] ?? false;
   const failed =
-    result['is_error'] === true ||
-    subtype !== 'success' ||
-    (error !== undefined && error.text !== '' && error.text === told);
+    claim !== false || subtype !== 'success' || (error !== undefined && error.text !== '' && error.text === told);
   if (!failed) return stoppedByHook(result);
   const type = typeOf(subtype, textAt(result, 'terminal_reason'));
   // The CLI's own words for it are a diagnosis for its developers.

@@ -95,7 +95,7 @@ export function tasksOpen(tasks: Tasks): boolean {
   return [...tasks.known.values()].some((task) => task.state === 'open');
 }
 
-/** What a failed subagent was to do; `undefined` when none failed, or its job was begun again later. */
+/** What a subagent was to do that failed or was still at it in the end; `undefined` when there is none, or its job was begun again. */
 export function failedTask(tasks: Tasks): string | undefined {
-  return [...tasks.known.values()].find((task) => task.state === 'failed')?.description;
+  return [...tasks.known.values()].find((task) => task.state !== 'done')?.description;
 }

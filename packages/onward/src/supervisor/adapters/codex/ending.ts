@@ -29,7 +29,13 @@ export function judgeEnding(process: ProcessEnding, facts: AttemptFacts): Ending
   const failure = strayed(process, facts) ?? failed(process, facts);
   if (failure === undefined) return { ok: true, text: facts.answer };
   const said = facts.end?.kind === 'completed' && facts.answer !== '' ? { text: facts.answer } : {};
-  return { ok: false, failure: process.exit === undefined ? failure : { exit: process.exit, ...failure }, ...said };
+  const { declined } = facts;
+  return {
+    ok: false,
+    failure: process.exit === undefined ? failure : { exit: process.exit, ...failure },
+    ...said,
+    ...(failure.denied === undefined && declined.length > 0 ? { denied: declined } : {}),
+  };
 }
 
 /** Another conversation than the one asked for: whatever it says is not about ours. */
@@ -44,24 +50,26 @@ function strayed(process: ProcessEnding, facts: AttemptFacts): Failure | undefin
 
 function failed(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
   if (facts.end?.kind === 'failed') return describe(facts.end.message, readRollout(process.session));
+  // A turn that was completed is completed, whatever then became of its process or of ours.
+  if (facts.end !== undefined) return doubtful(process, facts);
   if (process.failure !== undefined) return withCause(process.failure, process, facts);
-  if (facts.end === undefined) return endedEarly(process, facts);
-  return doubtful(process, facts);
+  return endedEarly(process, facts);
 }
 
 /** Exit codes that do not contradict a completed turn: none, and those of SIGINT and SIGTERM, which come after the result. */
 const quietExits: readonly number[] = [0, 130, 143];
 
-/** `turn.completed`: is it true? */
+/** `turn.completed`: is it true? A denied call comes last: with it alone the answer is whole. */
 function doubtful(process: ProcessEnding, facts: AttemptFacts): Failure | undefined {
-  const { denied } = readRollout(process.session);
-  const stopped = denied.length > 0 ? denied : facts.declined;
-  if (stopped.length > 0) return { denied: stopped, message: oneLine(deniedSentence(stopped)) };
   const code = process.exit?.code;
-  if (code !== undefined && code !== null && !quietExits.includes(code))
+  // Where the coordinator ended it, the code is an echo of that.
+  if (code !== undefined && code !== null && !quietExits.includes(code) && process.failure === undefined)
     return { message: `codex reported a completed turn but exited with code ${code}.` };
   if (facts.answer.trim() === '')
     return { type: 'empty_answer', message: 'The turn completed without an answer of the model.' };
+  const { denied } = readRollout(process.session);
+  const stopped = denied.length > 0 ? denied : facts.declined;
+  if (stopped.length > 0) return { denied: stopped, message: oneLine(deniedSentence(stopped)) };
   return undefined;
 }
 
