@@ -77,6 +77,8 @@ export class ScriptedMachine {
 
   async #lock(key: string, id: string, pid: number): Promise<Locked> {
     await this.beforeLock(id);
+    // A dead process takes nothing and starts nothing, however far its program has come.
+    if (this.dead.has(pid)) return new Promise(() => undefined);
     const holder = this.locks.get(key);
     if (holder !== undefined && holder !== pid) return { ok: false, pid: holder };
     this.locks.set(key, pid);
@@ -85,6 +87,7 @@ export class ScriptedMachine {
 
   async #start(spec: AttemptSpec, hostPid: number): ReturnType<AttemptHost['start']> {
     await this.beforeStart();
+    if (this.dead.has(hostPid)) return new Promise(() => undefined);
     const { startThrows, startFails } = this;
     this.startThrows = undefined;
     this.startFails = undefined;
