@@ -54,6 +54,11 @@ export function summarise(run: RunState, live: boolean): RunSummary {
   };
 }
 
+/** `1 run`, `2 runs`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** A date and time of this machine's zone, `2026-01-31 23:59`. */
 export function dateOf(ms: number): string {
   const date = new Date(ms);

@@ -3,7 +3,7 @@ import { createDeps, stateFolder } from '../../library/index.ts';
 import { ensurePrivateDir, startGuard } from '../../processes/index.ts';
 import { isOnwardError } from '../../kernel/error.ts';
 import { placeOf } from '../../supervisor/index.ts';
-import { table } from '../describe-run.ts';
+import { counted, table } from '../describe-run.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { journalPath, withJournal } from '../open-journal.ts';
@@ -35,7 +35,7 @@ async function state(io: Io, flag: string | undefined): Promise<readonly Finding
     await tried('journal', async () => {
       const path = journalPath(io, flag);
       const runs = await withJournal(io, flag, async (journal) => (await journal.streams('run:')).length);
-      return `${path}, ${runs} runs`;
+      return `${path}, ${counted(runs, 'run')}`;
     }),
   ];
 }

@@ -1,5 +1,5 @@
 import { createDeps } from '../../library/index.ts';
-import { dateOf, summarise, table } from '../describe-run.ts';
+import { counted, dateOf, summarise, table } from '../describe-run.ts';
 import { listRuns } from '../find-run.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
@@ -41,5 +41,5 @@ function rowOf({
   name,
   cwd,
 }: ReturnType<typeof summarise>): readonly string[] {
-  return [run, agent, state, `${attempts} attempt${attempts === 1 ? '' : 's'}`, dateOf(acceptedAt), name ?? '-', cwd];
+  return [run, agent, state, counted(attempts, 'attempt'), dateOf(acceptedAt), name ?? '-', cwd];
 }

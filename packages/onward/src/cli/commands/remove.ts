@@ -4,6 +4,7 @@ import { OnwardError } from '../../kernel/error.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { createDeps, stateFolder } from '../../library/index.ts';
 import { runHeld, runInbox, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
+import { counted } from '../describe-run.ts';
 import { parseDuration } from '../duration.ts';
 import { findRun, listRuns, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
@@ -74,6 +75,6 @@ async function erase(io: Io, deps: SupervisorDeps, journal: Journal, run: RunSta
 function report(io: Io, flags: { readonly json?: boolean }, erased: readonly string[], kept: number): void {
   if (flags.json === true) return io.json({ erased, kept });
   io.err(
-    `onward: erased ${erased.length} run${erased.length === 1 ? '' : 's'}${kept === 0 ? '' : `; kept ${kept} that could still go on (${io.hint('ls')})`}`,
+    `onward: erased ${counted(erased.length, 'run')}${kept === 0 ? '' : `; kept ${kept} that could still go on (${io.hint('ls')})`}`,
   );
 }

@@ -4,6 +4,7 @@ import { createDeps, resumeRun } from '../../library/index.ts';
 import { lacksCredential, placeOf, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findRun, listRuns, loadRun } from '../find-run.ts';
+import { firstLine } from '../first-line.ts';
 import type { Io } from '../io.ts';
 import { withJournal } from '../open-journal.ts';
 import { reportError } from '../report-error.ts';
@@ -42,7 +43,16 @@ async function resumeOne(io: Io, deps: SupervisorDeps, run: RunState, flags: Res
   }
   const isOurs = run.accepted.host === deps.host.holder.host;
   if (run.phase.kind !== 'ended' && isOurs) await checkUnchanged(io, deps, run, flags.now === true);
-  return watchRun(io, await resumeRun(deps, run.id, 'a person'), watchOptions(flags));
+  const supervision = await resumeRun(deps, run.id, 'a person', { now: flags.now === true });
+  const options = watchOptions(flags);
+  const title = deps.adapters.find((adapter) => adapter.name === run.accepted.agent)?.title ?? run.accepted.agent;
+  if (options.verbosity !== 'quiet') {
+    io.err(firstLine(io, title, run));
+    const isWaiting = run.phase.kind === 'waiting' && run.phase.at > deps.clock.now();
+    if (isWaiting && flags.now !== true)
+      io.err(`  without the wait: Ctrl-C, then ${io.hint(`resume ${run.id} --now`)}`);
+  }
+  return watchRun(io, supervision, options);
 }
 
 /** What a run depends on must still be what it was; a difference asks a person, who says `--now`. */

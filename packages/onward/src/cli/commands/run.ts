@@ -1,21 +1,20 @@
 import { resolvePolicy } from '../../kernel/policy.ts';
-import { OnwardError } from '../../kernel/error.ts';
+import { isOnwardError, OnwardError } from '../../kernel/error.ts';
 import { attachRun, createDeps } from '../../library/index.ts';
 import {
   acceptRun,
   type AgentAdapter,
   launchPreview,
+  quote,
   readCommand,
   type RunPreview,
   type RunRequest,
-  type RunState,
 } from '../../supervisor/index.ts';
-import { showDuration } from '../duration.ts';
 import { loadRun } from '../find-run.ts';
+import { firstLine } from '../first-line.ts';
 import type { Io } from '../io.ts';
 import { withJournal } from '../open-journal.ts';
 import { hasInput, readPipedInput } from '../piped-input.ts';
-import { oneLine } from '../plain-text.ts';
 import { checkName, policyFromFlags, type RunFlags } from '../run-options.ts';
 import { watchOptions, watchRun } from '../watch-run.ts';
 
@@ -39,7 +38,7 @@ export async function run(io: Io, given: RunWords, flags: RunFlags): Promise<num
   };
   const piped = await pipedInto(io, bare, deps.adapters);
   const request = piped === undefined ? bare : { ...bare, stdin: piped };
-  const { parsed, adapter } = readCommand(deps.adapters, request);
+  const { parsed, adapter } = readOrExplain(deps.adapters, request);
   if (flags.preview === true) {
     const preview = launchPreview(adapter, request, parsed, deps.env);
     if (flags.json === true) io.json(preview);
@@ -50,7 +49,7 @@ export async function run(io: Io, given: RunWords, flags: RunFlags): Promise<num
     const own = { ...deps, journal, options: parsed.options };
     const id = await acceptRun(own, request);
     const options = watchOptions(flags);
-    if (options.verbosity !== 'quiet') io.err(firstLine(io, adapter, await loadRun(journal, id)));
+    if (options.verbosity !== 'quiet') io.err(firstLine(io, adapter.title, await loadRun(journal, id)));
     return watchRun(io, attachRun(own, id), options);
   });
 }
@@ -58,8 +57,33 @@ export async function run(io: Io, given: RunWords, flags: RunFlags): Promise<num
 /** A wrong command is refused before anything waits for a pipe. */
 async function pipedInto(io: Io, bare: RunRequest, adapters: readonly AgentAdapter[]): Promise<string | undefined> {
   if (!hasInput()) return undefined;
-  readCommand(adapters, { ...bare, stdin: 'whatever will come through the pipe' });
+  readOrExplain(adapters, { ...bare, stdin: 'whatever will come through the pipe' });
   return readPipedInput(io);
+}
+
+/** As `readCommand`; for `npx claude ...`, whose arguments are not the agent's own, it says what to do instead. */
+function readOrExplain(adapters: readonly AgentAdapter[], request: RunRequest): ReturnType<typeof readCommand> {
+  try {
+    return readCommand(adapters, request);
+  } catch (error) {
+    const programs = adapters.find((adapter) => adapter.name === request.agent)?.programs ?? [];
+    const inner = request.command.findIndex(
+      (word, index) => index > 0 && programs.includes(word.split('/').at(-1) ?? ''),
+    );
+    if (!isOnwardError(error, 'run/command-refused') || inner < 0) throw error;
+    const before = request.command
+      .slice(0, inner + 1)
+      .map(quote)
+      .join(' ');
+    throw new OnwardError(error.code, error.message, {
+      next: [
+        `A wrapper must take the agent's own arguments: a script that ends in: exec ${before} "$@"`,
+        ...error.next,
+      ],
+      cause: error,
+      ...(error.place === undefined ? {} : { place: error.place }),
+    });
+  }
 }
 
 /** `-- AGENT ARGS...` as it stands; a single word after `--agent`, without `--`, is the prompt of the short form. */
@@ -79,23 +103,6 @@ function commandFrom(
   if (agent === undefined || words.length !== 1 || isCommand) return words;
   const adapter = adapters.find((candidate) => candidate.name === agent);
   return adapter?.commandFor(words[0] ?? '') ?? words;
-}
-
-/** Who runs where, with which permissions, on whose money, and how far. */
-function firstLine(io: Io, adapter: AgentAdapter, { id, accepted }: RunState): string {
-  const { retry, timeouts } = accepted.policy.policy;
-  const waits = retry.scheduleMs.length === 0 ? 'no retry' : `waits ${retry.scheduleMs.map(showDuration).join(', ')}`;
-  const wall = timeouts.wallMs === 0 ? 'no time limit' : showDuration(timeouts.wallMs);
-  // Agents add their own name: "2.1.197 (Claude Code)", "codex-cli 0.171.0".
-  const version = /\d+\.\d+[\w.+-]*/.exec(accepted.version)?.[0] ?? 'of unknown version';
-  const parts = [
-    `${io.color('bold', `${adapter.title} ${version}`)} in ${oneLine(accepted.cwd, 500)}`,
-    `permissions: ${oneLine(accepted.command.permissions, 300)}`,
-    `billing: ${oneLine(accepted.identity.billing, 100)}`,
-    `limits: ${waits}; ${retry.total} attempts; ${wall}`,
-    `run ${id}`,
-  ];
-  return parts.join(' | ');
 }
 
 function showPreview(io: Io, preview: RunPreview): void {

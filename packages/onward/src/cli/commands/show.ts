@@ -1,7 +1,7 @@
 import type { Json } from '../../kernel/json.ts';
 import { createDeps } from '../../library/index.ts';
 import { readBody, type RunState } from '../../supervisor/index.ts';
-import { becauseOf, stateOf, summarise, table } from '../describe-run.ts';
+import { becauseOf, counted, dateOf, stateOf, summarise, table } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
 import { findRun, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
@@ -46,7 +46,7 @@ function showText(io: Io, run: RunState, live: boolean, prompt: string): void {
     ...(because === '' ? [] : [['because', because]]),
     ['agent', `${accepted.agent} ${accepted.version}, permissions: ${accepted.command.permissions}`],
     ['in', accepted.cwd],
-    ['accepted', new Date(run.acceptedAt).toISOString()],
+    ['accepted', dateOf(run.acceptedAt)],
     ['prompt', prompt.length > 200 ? `${prompt.slice(0, 200)}... (${prompt.length} characters)` : prompt],
   ];
   for (const line of table(rows)) io.out(line);
@@ -59,7 +59,7 @@ function showText(io: Io, run: RunState, live: boolean, prompt: string): void {
         : end.kind === 'committed'
           ? 'finished with evidence'
           : `${end.classification.class}: ${end.failure.message}`;
-    io.out(`attempt ${attempt.n} (${attempt.mode})${took}: ${what}; ${attempt.calls.length} tool calls`);
+    io.out(`attempt ${attempt.n} (${attempt.mode})${took}: ${what}; ${counted(attempt.calls.length, 'tool call')}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createDeps } from '../../library/index.ts';
 import { type AttemptState, quote, type RunState, type SupervisorDeps } from '../../supervisor/index.ts';
 import { costOf, showCost } from '../cost.ts';
-import { becauseOf, stateOf } from '../describe-run.ts';
+import { becauseOf, counted, stateOf } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
 import { findRun, loadRun } from '../find-run.ts';
 import type { Io } from '../io.ts';
@@ -119,7 +119,7 @@ function showPage(io: Io, page: Page): void {
   io.out(`run ${page.run}: ${page.state}${page.because === '' ? '' : `, ${page.because}`}`);
   for (const attempt of page.attempts) showAttempt(io, attempt);
   io.out(
-    `waited ${showDuration(page.waitedMs)} in all; the agent repeated ${page.innerRetries} request${page.innerRetries === 1 ? '' : 's'} by itself`,
+    `waited ${showDuration(page.waitedMs)} in all; the agent repeated ${counted(page.innerRetries, 'request')} by itself`,
   );
   io.out(`cost: useful ${showCost(page.cost.useful)}; lost ${showCost(page.cost.lost)}`);
   section(io, 'finished and not to be repeated:', page.notRepeated);
@@ -131,7 +131,7 @@ function showPage(io: Io, page: Page): void {
 function showAttempt(io: Io, attempt: AttemptPage): void {
   const took = attempt.tookMs === null ? '' : ` for ${showDuration(attempt.tookMs)}`;
   io.out(
-    `attempt ${attempt.n} (${attempt.mode}) at ${timeOf(attempt.startedAt)}${took}, ${attempt.calls} tool calls: ${attempt.outcome}`,
+    `attempt ${attempt.n} (${attempt.mode}) at ${timeOf(attempt.startedAt)}${took}, ${counted(attempt.calls, 'tool call')}: ${attempt.outcome}`,
   );
   if (attempt.class === null) return;
   io.out(`  class     ${attempt.class}, by ${attempt.rule} on ${attempt.evidence}`);

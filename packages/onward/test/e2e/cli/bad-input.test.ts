@@ -41,6 +41,11 @@ describe('an agent that cannot be supervised', () => {
     [['codex', 'exec', '--json', 'x'], '[run/command-refused at --json]', ''],
     [['codex', 'exec', 'resume', '--last'], '[run/command-refused', ''],
     [['codex'], '[run/command-refused', ''],
+    [
+      ['--agent', 'claude', '--', 'npx', 'claude', '-p', 'x'],
+      '[run/command-refused',
+      'a script that ends in: exec npx claude "$@"',
+    ],
   ])('%j is refused before anything is recorded, with the fact and the next step', async (words, fact, next) => {
     const place = ready();
     const ownWords = words[0] === '--agent' ? words : ['--', ...words];

@@ -76,6 +76,23 @@ describe('an interrupted run', () => {
     expect(place.read('effects.log')).toBe('one\n');
   });
 
+  test('by kill -9 while it waits has its wait before it still; --now cuts that short', async () => {
+    const place = new Place();
+    place.install(failsThenWell('overloaded', 1, appendTask()));
+    const run = place.start(['run', '--schedule', '10m', '--', ...task]);
+    const id = await run.id();
+    await run.says('next attempt in');
+    run.signal('SIGKILL');
+    await run.ended;
+    const waiting = place.start(['resume', id]);
+    await waiting.says(/notice: attempt 2 begins at \d{4}-/);
+    expect(waiting.stderr()).toContain(`without the wait: Ctrl-C, then onward resume ${id} --now\n`);
+    waiting.signal('SIGKILL');
+    await waiting.ended;
+    const now = await place.onward(['resume', id, '--now']);
+    expect([now.code, now.stdout], now.stderr).toEqual([0, 'The line is in effects.log.\n']);
+  });
+
   test('by kill -9 leaves no agent behind, and resume goes on', async () => {
     const { place, run, id, agent } = await live(neverEnds());
     run.signal('SIGKILL');
