@@ -1,5 +1,6 @@
 /**
- * The guard, for any POSIX `sh`: $1 is the marker, $2 how processes are found (`proc`, `plain` or `ps`), fd 3 the pipe from Onward.
+ * The guard, for any POSIX `sh`: $1 is the marker, $2 how processes are found (`proc`, `plain` or `ps`), $3
+ * the leader of the agent's group where it is known already, fd 3 the pipe from Onward.
  * Lines on it: `agent PID` names the leader of the agent's group, `done` ends the guard. End of file without `done` means
  * that Onward is dead: then everything that carries the marker is killed, until ten looks in a row found nothing (a
  * process shows no environment for a moment while it executes a new program: on a busy machine that may last).
@@ -9,7 +10,7 @@
  */
 export const guardScript: string = String.raw`
 trap '' HUP INT TERM
-marker=$1 method=$2 agent=
+marker=$1 method=$2 agent=$3
 while IFS= read -r line <&3; do
   case $line in
     agent\ *) agent=\${line#agent } ;;

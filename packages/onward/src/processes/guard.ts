@@ -27,6 +27,8 @@ export type GuardStartResult =
 export interface GuardStart {
   readonly marker: string;
   readonly method?: 'proc' | 'plain' | 'ps';
+  /** The leader of the agent's group, for a guard that is started after it: then there is no moment without that. */
+  readonly agent?: ProcessIdentity;
 }
 
 /**
@@ -36,12 +38,12 @@ export interface GuardStart {
  *
  * It cannot end what cleared its environment *and* left the agent's group; nor anything once it was killed itself.
  */
-export async function startGuard({ marker, method }: GuardStart): Promise<GuardStartResult> {
+export async function startGuard({ marker, method, agent }: GuardStart): Promise<GuardStartResult> {
   requirePosix('Guarding an agent');
   requireMarker(marker);
   const how = method ?? (existsSync('/proc/self/environ') ? 'proc' : 'ps');
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', [MARKER_VARIABLE]: GUARD_MARKER };
-  const argv = ['/bin/sh', '-c', guardScript, 'onward-guard', marker, how] as const;
+  const argv = ['/bin/sh', '-c', guardScript, 'onward-guard', marker, how, String(agent?.pid ?? '')] as const;
   const subject = { argv, cwd: '/', env };
   try {
     const [program, ...args] = argv;

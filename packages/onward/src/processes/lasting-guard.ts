@@ -26,9 +26,10 @@ function keep(first: Guard, start: GuardStart): Guard {
       await current.exited;
       if (isReleased) return;
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const next = await startGuard(start);
+      const next = await startGuard(agent === undefined ? start : { ...start, agent });
       if (!next.started) return;
       current = next.guard;
+      // Also when the agent was started while this guard was: a line too many does no harm.
       if (agent !== undefined) current.watch(agent);
       // oxlint-disable-next-line no-await-in-loop -- released while it was being started
       if (isReleased) await current.release();
