@@ -49,6 +49,8 @@ export interface Situation {
   readonly cancelled?: string;
   /** A limit that is used up; wins over everything but a cancel. */
   readonly budget?: BudgetUnit;
+  /** When the time limit of the work ends, ms since the epoch; absent without one. Nothing begins from then on. */
+  readonly deadline?: number;
   /** ms since the epoch. */
   readonly now: number;
   /** A random number in [0, 1). */
@@ -82,7 +84,7 @@ export function decide(s: Situation): Decision {
   // A count that counts nothing, from a record that was misread, would bound nothing: NaN is never too large.
   if (!Object.values(s.counts).every((count) => Number.isSafeInteger(count) && count >= 0))
     return { action: 'stop', reason: 'final', because: 'the counts of earlier attempts are unreadable' };
-  return paced(s, byClass(s));
+  return inTime(s, paced(s, byClass(s)));
 }
 
 function byClass(s: Situation): Decision {
@@ -190,6 +192,12 @@ function unclassified(s: Situation): Decision {
 function park(s: Situation, until: number, on: 'quota' | 'hint', because: string): Decision {
   const after = goOn(s, s.now, because);
   return isNext(after) ? { action: 'park', until: Math.max(until, s.now), on, because } : after;
+}
+
+/** A next step that could only begin after the time limit is not announced and waited for: the limit is named now. */
+function inTime(s: Situation, decision: Decision): Decision {
+  if (s.deadline === undefined || !isNext(decision) || decision.at < s.deadline) return decision;
+  return { action: 'budget', unit: 'wallMs', because: 'the time limit would be used up before the next attempt' };
 }
 
 type Next = Extract<Decision, { readonly at: number }>;

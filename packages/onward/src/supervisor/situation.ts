@@ -46,6 +46,7 @@ export function situationOf(run: RunState, attempt: AttemptState, failed: Failed
     failingSince: streak.at(0)?.endedAt ?? failed.now,
     ...(failed.cancelled === undefined ? {} : { cancelled: failed.cancelled }),
     ...(isWallUsed(run, failed.now) ? { budget: 'wallMs' as const } : {}),
+    ...deadlineOf(run),
     now: failed.now,
     sample: failed.sample,
   };
@@ -68,6 +69,11 @@ export function isSilent(attempt: AttemptState): boolean {
 export function isWallUsed(run: RunState, now: number): boolean {
   const { wallMs } = run.accepted.policy.policy.timeouts;
   return wallMs > 0 && now - run.since >= wallMs;
+}
+
+function deadlineOf(run: RunState): { readonly deadline?: number } {
+  const { wallMs } = run.accepted.policy.policy.timeouts;
+  return wallMs > 0 ? { deadline: run.since + wallMs } : {};
 }
 
 /** The unbroken run of failures without progress just before now. */
