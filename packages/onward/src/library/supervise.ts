@@ -86,9 +86,11 @@ function wrap(attached: Promise<Supervision>, signal: AbortSignal | undefined): 
     void attached.then((run) => run.result).then(forget, forget);
   }
   const result = attached.then((run) => run.result);
-  result.catch(() => undefined);
+  const id = attached.then((run) => run.id);
+  // A caller who looks at one of them only must not die of the others.
+  for (const either of [id, result]) either.catch(() => undefined);
   return {
-    id: attached.then((run) => run.id),
+    id,
     result,
     interrupt,
     cancel: async (because) => (await attached).cancel(because),
