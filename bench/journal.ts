@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fold, type EventTable } from 'onward';
 import { openSqliteJournal } from 'onward/supervisor';
 import { clock, random } from './ports.ts';
-import { median, type Row } from './report.ts';
+import { type Row, sideBySide } from './report.ts';
 
 const payload = { text: 'x'.repeat(380) };
 const table: EventTable = { 'bench.happened': { v: 1 } };
@@ -20,22 +20,13 @@ export async function benchAppend(rounds: number): Promise<readonly Row[]> {
   ];
   const rows: Row[] = [];
   for (const shape of shapes) {
-    const ours: number[] = [];
-    const bare: number[] = [];
-    for (let round = 0; round < rounds; round++) {
-      // oxlint-disable-next-line no-await-in-loop -- side by side: one of each, in turn
-      ours.push(await inFolder((folder) => ourAppends(folder, shape)));
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      bare.push(await inFolder((folder) => bareAppends(folder, shape)));
-    }
-    rows.push({
-      what: shape.what,
-      ours: median(ours),
-      bare: median(bare),
-      unit: 'events/s',
-      better: 'higher',
-      aim: '>= 0.8',
-    });
+    // oxlint-disable-next-line no-await-in-loop -- one shape after the other
+    const figures = await sideBySide(
+      rounds,
+      () => inFolder((folder) => ourAppends(folder, shape)),
+      () => inFolder((folder) => bareAppends(folder, shape)),
+    );
+    rows.push({ what: shape.what, unit: 'events/s', aim: '>= 0.8', ...figures });
   }
   return rows;
 }
@@ -109,14 +100,7 @@ export async function benchFold(rounds: number): Promise<Row> {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await opened.close();
     }
-    return {
-      what: 'open, read and fold 100,000 events',
-      ours: median(times),
-      bare: null,
-      unit: 'ms',
-      better: 'lower',
-      aim: '< 1000 ms',
-    };
+    return { what: 'open, read and fold 100,000 events', unit: 'ms', aim: '< 1000 ms', ours: times, bare: [] };
   });
 }
 

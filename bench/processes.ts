@@ -7,7 +7,7 @@ import { installFakeCli } from 'onward/lab';
 import { supervise } from 'onward/supervisor';
 import { startGuard, tailLines } from '../packages/onward/dist/processes/index.js';
 import { clock } from './ports.ts';
-import { mean, median, type Row } from './report.ts';
+import { type Row, sideBySide } from './report.ts';
 
 const bin = new URL('../packages/onward/bin/onward.js', import.meta.url).pathname;
 
@@ -16,49 +16,47 @@ export async function benchLines(rounds: number): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'onward-bench-'));
   const path = join(folder, 'lines');
   writeFileSync(path, `${'y'.repeat(299)}\n`.repeat(200_000));
-  const ours: number[] = [];
-  const bare: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    let start = performance.now();
-    const spool = tailLines({ path, clock });
-    spool.final();
-    let count = 0;
-    // oxlint-disable-next-line no-await-in-loop -- in turn
-    for await (const item of spool) count += item.kind === 'line' ? 1 : 0;
-    ours.push(performance.now() - start);
-    start = performance.now();
-    let other = 0;
-    // oxlint-disable-next-line no-await-in-loop -- in turn
-    for await (const _ of createInterface({ input: createReadStream(path) })) other += 1;
-    bare.push(performance.now() - start);
-    if (count !== 200_000 || other !== 200_000) throw new Error(`read ${count} and ${other} lines`);
-  }
+  const figures = await sideBySide(
+    rounds,
+    () => timed(() => countOurs(path)),
+    () => timed(() => countByReadline(path)),
+  );
   rmSync(folder, { recursive: true });
-  return {
-    what: 'read 200,000 lines (bare: readline)',
-    ours: median(ours),
-    bare: median(bare),
-    unit: 'ms',
-    better: 'lower',
-    aim: '<= 1.3',
-  };
+  return { what: 'read 200,000 lines (bare: readline)', unit: 'ms', aim: '<= 1.3', ...figures };
+}
+
+async function countOurs(path: string): Promise<number> {
+  const spool = tailLines({ path, clock });
+  spool.final();
+  let count = 0;
+  for await (const item of spool) count += item.kind === 'line' ? 1 : 0;
+  return count;
+}
+
+async function countByReadline(path: string): Promise<number> {
+  let count = 0;
+  for await (const _ of createInterface({ input: createReadStream(path) })) count += 1;
+  return count;
+}
+
+async function timed(count: () => Promise<number>): Promise<number> {
+  const start = performance.now();
+  const lines = await count();
+  if (lines !== 200_000) throw new Error(`read ${lines} lines`);
+  return performance.now() - start;
 }
 
 /** `onward --version` against `node -e 0`. */
-export function benchStart(rounds: number): Row {
-  const ours = Array.from({ length: rounds }, () => timed([bin, '--version']));
-  const bare = Array.from({ length: rounds }, () => timed(['-e', '0']));
-  return {
-    what: 'onward --version (bare: node -e 0)',
-    ours: median(ours),
-    bare: median(bare),
-    unit: 'ms',
-    better: 'lower',
-    aim: '<= 2.5',
-  };
+export async function benchStart(rounds: number): Promise<Row> {
+  const figures = await sideBySide(
+    rounds,
+    () => startMs([bin, '--version']),
+    () => startMs(['-e', '0']),
+  );
+  return { what: 'onward --version (bare: node -e 0)', unit: 'ms', aim: '<= 2.5', ...figures };
 }
 
-function timed(args: readonly string[]): number {
+function startMs(args: readonly string[]): number {
   const start = performance.now();
   const { status } = spawnSync(process.execPath, args, { stdio: 'ignore' });
   if (status !== 0) throw new Error(`${args.join(' ')} exited ${status}`);
@@ -72,42 +70,39 @@ function timed(args: readonly string[]): number {
 export async function benchSupervision(rounds: number): Promise<readonly Row[]> {
   const place = makePlace();
   const runs = { supervised: [] as Measured[], bare: [] as Measured[] };
+  const ours = async (): Promise<void> => {
+    const run = supervise({ command: agentCommand, cwd: place.cwd, stateDir: place.stateDir, env: place.env });
+    if ((await run.result).status !== 'done') throw new Error('the no-op agent did not finish');
+  };
+  const bare = (): Promise<void> => runBare(place.agent, place.env, place.cwd);
   // Two rounds more than count: the first ones also load and compile the program.
-  for (let round = -2; round < rounds; round++) {
-    // oxlint-disable-next-line no-await-in-loop -- in turn
-    const ours = await measure(async () => {
-      const run = supervise({ command: agentCommand, cwd: place.cwd, stateDir: place.stateDir, env: place.env });
-      if ((await run.result).status !== 'done') throw new Error('the no-op agent did not finish');
-    });
-    // oxlint-disable-next-line no-await-in-loop -- in turn
-    const other = await measure(() => runBare(place.agent, place.env, place.cwd));
-    if (round < 0) continue;
-    runs.supervised.push(ours);
-    runs.bare.push(other);
-  }
+  await sideBySide(
+    rounds + 2,
+    async () => runs.supervised.push(await measure(ours)),
+    async () => runs.bare.push(await measure(bare)),
+  );
   place.remove();
-  const row = (what: string, of: (all: readonly Measured[]) => number, aim: string): Row => ({
-    what,
-    ours: of(runs.supervised),
-    bare: of(runs.bare),
+  const row = (what: string, aim: string, pick: (one: Measured) => number): Row => ({
+    what: `no-op agent, ${what}`,
     unit: 'ms',
-    better: 'lower',
     aim,
+    ours: runs.supervised.slice(2).map(pick),
+    bare: runs.bare.slice(2).map(pick),
   });
   return [
-    row('no-op agent, wall', (all) => median(all.map((one) => one.wallMs)), ''),
-    row(
-      'no-op agent, processor time of the supervising process',
-      (all) => median(all.map((one) => one.ownMs)),
-      'about 10 ms more',
-    ),
-    // The system counts these in steps of 10 ms, so that only the mean of all rounds means something.
-    row('no-op agent, processor time of all other processes', (all) => mean(all.map((one) => one.othersMs)), ''),
+    row('wall', '', (one) => one.wallMs),
+    row('processor time of the supervising process', 'about 10 ms more', (one) => one.ownMs),
+    // Counted by the system in ticks of 10 ms, so that only the mean of all rounds means something.
+    {
+      ...row('processor time of all other processes, mean', '', (one) => one.othersMs),
+      ours: [mean(runs.supervised.map((one) => one.othersMs))],
+      bare: [mean(runs.bare.map((one) => one.othersMs))],
+    },
   ];
 }
 
 /** The whole of `onward run` with that agent, started cold, against a Node that does nothing: processor time of that one process. */
-export function benchColdRun(rounds: number): Row {
+export async function benchColdRun(rounds: number): Promise<Row> {
   const place = makePlace();
   const report = join(place.cwd, 'cpu.json');
   const hook = `import{writeFileSync}from'node:fs';process.on('exit',()=>writeFileSync(${JSON.stringify(report)},JSON.stringify(process.cpuUsage())))`;
@@ -124,20 +119,17 @@ export function benchColdRun(rounds: number): Row {
     return (user + system) / 1000;
   };
   const journal = join(place.stateDir, 'journal.db');
-  const ours: number[] = [];
-  const bare: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    ours.push(cost([bin, 'run', '--journal', journal, '--', ...agentCommand]));
-    bare.push(cost(['-e', '0']));
-  }
+  const figures = await sideBySide(
+    rounds,
+    () => cost([bin, 'run', '--journal', journal, '--', ...agentCommand]),
+    () => cost(['-e', '0']),
+  );
   place.remove();
   return {
-    what: 'onward run with the no-op agent, started cold, processor time of its process (bare: node -e 0)',
-    ours: median(ours),
-    bare: median(bare),
+    what: 'onward run, started cold, processor time of its process (bare: node -e 0)',
     unit: 'ms',
-    better: 'lower',
     aim: '',
+    ...figures,
   };
 }
 
@@ -173,17 +165,18 @@ function makePlace(): Place {
 export async function benchGuard(): Promise<Row> {
   const started = await startGuard({ marker: `bench.${process.pid}` });
   if (!started.started) throw new Error(started.fault.sentence);
-  const status = readFileSync(`/proc/${started.guard.identity.pid}/status`, 'utf8');
+  const path = `/proc/${started.guard.identity.pid}/status`;
+  let status = '';
+  // It ignores SIGHUP, SIGINT and SIGTERM once the shell has begun, and then waits.
+  while (!status.includes('SigIgn:\t0000000000004003')) status = readFileSync(path, 'utf8');
   await started.guard.release();
   const kilobytes = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? Number.NaN);
-  return {
-    what: 'guard beside an agent, memory of its own (RssAnon)',
-    ours: kilobytes('RssAnon') / 1024,
-    bare: null,
-    unit: 'MB',
-    better: 'lower',
-    aim: 'about 1 MB',
-  };
+  const ours = [kilobytes('RssAnon') / 1024];
+  return { what: 'guard beside an agent, memory of its own (RssAnon)', unit: 'MB', aim: 'about 1 MB', ours, bare: [] };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 interface Measured {
