@@ -19,7 +19,7 @@ export async function readPipedInput(io: Io): Promise<string | undefined> {
   const begun = await Promise.race([first, systemClock.sleep(firstByteMs, waiting.signal)]);
   waiting.abort();
   if (begun === undefined) {
-    io.err('onward: no input came through the pipe within 3 s; going on without it');
+    io.err(`onward: no input came through the pipe within ${firstByteMs / 1_000} s; going on without it`);
     process.stdin.unref();
     return undefined;
   }

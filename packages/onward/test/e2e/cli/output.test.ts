@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { failsThenWell, healthy, overloadedThenWell, type Play } from '../../../src/lab/index.ts';
-import { BIN, Place } from './support/place.ts';
+import { BIN, jsonLines, Place } from './support/place.ts';
 import { until } from './support/until.ts';
 
 const task = ['claude', '-p', 'Do it', '--allowedTools', 'Bash'];
@@ -159,6 +160,36 @@ describe('a reader of standard output', () => {
       const { stdout, stderr } = await place.startProgram(['bash', '-c', line]).ended;
       expect([stdout, stderr]).toEqual([`1\nstatus 0\n`, '']);
     }
+  });
+
+  test('that reads nothing for a while holds up neither the run nor an event', async () => {
+    const place = new Place();
+    const texts: Play = {
+      attempts: [
+        {
+          steps: [
+            { do: 'request' },
+            { do: 'repeat', times: 1_000, steps: [{ do: 'text', text: 'x'.repeat(1_000) }] },
+            { do: 'answer', text: 'Done.' },
+          ],
+        },
+      ],
+    };
+    place.install(texts);
+    const slow = '(until [ -e go ]; do sleep 0.05; done; cat)';
+    const line = `${onward} run -q --json -- claude -p 'Do it' | ${slow}; echo "status \${PIPESTATUS[0]}"`;
+    const run = place.startProgram(['bash', '-c', line]);
+    await until('the run is done', async () => {
+      const [found] = (await place.json(['ls'])) as { state: string }[];
+      return found?.state === 'done';
+    });
+    writeFileSync(join(place.cwd, 'go'), '');
+    const lines = (await run.ended).stdout.trimEnd().split('\n');
+    expect(lines.at(-1)).toBe('status 0');
+    const events = jsonLines(lines.slice(0, -1).join('\n')) as { seq: number | null }[];
+    const recorded = events.flatMap(({ seq }) => (seq === null ? [] : [seq]));
+    expect(recorded.length).toBeGreaterThan(1_000);
+    expect(recorded).toEqual(recorded.map((_, index) => index + 1));
   });
 
   test.skipIf(!existsSync('/dev/full'))(
