@@ -62,6 +62,25 @@ describe('run', () => {
     expect(events.at(-1)).toMatchObject({ type: 'run.ended', data: { outcome: 'done' } });
   });
 
+  test('R23 keeps Codex going as well, and why has the command that continues its conversation by hand', async () => {
+    const place = new Place();
+    const agent = place.install(overloadedThenWell(1), 'codex');
+    const command = ['codex', 'exec', '-s', 'workspace-write', '--skip-git-repo-check', 'Do it'];
+    const { stdout, stderr, code } = await place.onward(['run', ...quick, '--', ...command]);
+    expect([code, stdout], stderr).toEqual([0, `${answer}\n`]);
+    expect(stderr).toMatch(
+      /^Codex 0\.171\.0 in \/\S+\/work \| permissions: workspace-write \| billing: not logged in \| /,
+    );
+    const [page] = (await place.json(['why'])) as [{ byHand: string }];
+    const byHand = page.byHand.replace('"PROMPT"', `--skip-git-repo-check 'Go on'`);
+    const ended = await place.startProgram(['sh', '-c', byHand], { cwd: place.home }).ended;
+    expect(ended.code, ended.stderr).toBe(0);
+    const sessions = agent.invocations().flatMap(({ session }) => session ?? []);
+    expect(sessions).toHaveLength(3);
+    expect(new Set(sessions).size).toBe(1);
+    expect(agent.invocations().at(-1)?.cwd).toBe(place.cwd);
+  });
+
   test('--quiet says nothing about a run that is done', async () => {
     const place = new Place();
     place.install(overloadedThenWell(1));
