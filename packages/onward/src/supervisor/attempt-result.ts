@@ -13,6 +13,8 @@ export interface AttemptResult {
   readonly sessionId?: string;
   /** The agent's own session file, as far back as it is read; empty when there is none. */
   readonly session: string;
+  /** The file is longer than what was read of it: what is not in there may stand further up. */
+  readonly sessionCut?: boolean;
   readonly swept: Swept;
   readonly stopped?: StopCause;
   /** Something was started, so that something may have been accepted. */
@@ -59,11 +61,18 @@ export async function concludeAttempt(
   return {
     ending: failure?.process === 'not-gone' ? { ok: false, failure } : read,
     session,
+    sessionCut: isCut(session),
     swept: facts.swept,
     begun: facts.begun,
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(facts.stopped === undefined ? {} : { stopped: facts.stopped }),
   };
+}
+
+/** A text of that many bytes is the end of a longer file. */
+function isCut(session: string): boolean {
+  const mayBe = session.length * 3 >= sessionTailBytes;
+  return mayBe && new TextEncoder().encode(session).length >= sessionTailBytes;
 }
 
 /** What a stop by Onward means as a failure of the attempt; a stop after the result is none. */

@@ -64,6 +64,7 @@ async function readLeft(
     swept: left.swept,
     stderr: left.stderr,
     failure: { process: 'host-crashed', message: 'The onward process that ran this attempt died.' },
-    begun: left.begun,
+    // A spool that somebody removed proves nothing: the journal knows that the process was there.
+    begun: left.begun || attempt.spawned !== undefined,
   });
 }

@@ -228,10 +228,13 @@ function lostOf(
   { class: kind }: Classification,
 ): readonly string[] {
   const finished = attempt.calls.filter((call) => call.state === 'finished').map((call) => call.callId);
-  if (adapter.keeps !== undefined)
-    return result.session === ''
-      ? finished
-      : finished.filter((callId) => adapter.keeps?.(result.session, callId) !== true);
+  if (adapter.keeps !== undefined) {
+    if (result.session === '') return finished;
+    const isKept = (callId: string): boolean => adapter.keeps?.(result.session, callId) === true;
+    // A conversation loses its end only: of a file that was read in part, what came before a kept call was kept as well.
+    const from = result.sessionCut === true ? Math.max(0, finished.findIndex(isKept)) : 0;
+    return finished.slice(from).filter((callId) => !isKept(callId));
+  }
   const killed = kind === 'crash' || result.stopped !== undefined;
   return killed ? finished : [];
 }

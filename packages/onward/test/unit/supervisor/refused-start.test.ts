@@ -16,7 +16,7 @@ async function refused(): Promise<SupervisedRun> {
 }
 
 async function drain(run: SupervisedRun): Promise<void> {
-  for await (const _event of run) expect.unreachable();
+  for await (const event of run) expect.unreachable(event.type);
 }
 
 test.each<readonly [string, (run: SupervisedRun) => Promise<unknown>]>([
