@@ -56,12 +56,14 @@ export class Place {
     PATH: [this.bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
     HOME: this.home,
     XDG_STATE_HOME: join(this.root, 'state'),
+    TMPDIR: join(this.root, 'tmp'),
     LANG: 'C.UTF-8',
     TZ: 'UTC',
   };
 
   constructor() {
-    for (const folder of [this.home, this.cwd, this.bin, join(this.root, 'state')]) mkdirSync(folder);
+    for (const folder of [this.home, this.cwd, this.bin, join(this.root, 'state'), join(this.root, 'tmp')])
+      mkdirSync(folder);
     onTestFinished(() => {
       for (const { pid } of processesWith(this.home)) kill(pid, 'SIGKILL');
       rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
