@@ -89,6 +89,7 @@ export function exitCodeOfError(code: string): number {
   switch (code) {
     case 'run/held':
       return exitCodes.held.code;
+    case 'run/changed':
     case 'run/other-host':
       return exitCodes.needsHuman.code;
     default:

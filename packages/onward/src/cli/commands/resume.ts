@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs';
 import { isOnwardError, OnwardError } from '../../kernel/error.ts';
 import { createDeps, resumeRun } from '../../library/index.ts';
-import { lacksCredential, placeOf, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
+import {
+  type AgentIdentity,
+  lacksCredential,
+  placeOf,
+  type RunState,
+  runStream,
+  type SupervisorDeps,
+} from '../../supervisor/index.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findRun, listRuns, loadRun } from '../find-run.ts';
 import { firstLine } from '../first-line.ts';
@@ -78,12 +85,25 @@ async function checkUnchanged(io: Io, deps: SupervisorDeps, run: RunState, accep
     io.err(`onward: the agent was ${accepted.version} and is ${found.version} now`);
   const adapter = deps.adapters.find((candidate) => candidate.name === accepted.agent);
   const identity = await adapter?.identify(placeOf(deps, accepted.cwd));
-  if (accept || identity === undefined || identity.baseUrl === accepted.identity.baseUrl) return;
-  throw new OnwardError(
-    'run/changed',
-    `Requests would go to ${identity.baseUrl} now; the run was accepted for ${accepted.identity.baseUrl}.`,
-    { place, next: ['Set the environment as it was, or go on as things are:', `onward resume ${run.id} --now`] },
-  );
+  const change = identity === undefined ? undefined : changeOf(run, identity);
+  if (accept || change === undefined) return;
+  throw new OnwardError('run/changed', change, {
+    place,
+    next: ['Set the environment as it was, or go on as things are:', `onward resume ${run.id} --now`],
+  });
+}
+
+/** What would be sent elsewhere, or paid by somebody else, than when the run was accepted. */
+function changeOf(run: RunState, identity: AgentIdentity): string | undefined {
+  const { identity: before } = run.accepted;
+  if (identity.baseUrl !== before.baseUrl)
+    return `Requests would go to ${identity.baseUrl} now; the run was accepted for ${before.baseUrl}.`;
+  if (identity.account === before.account) return undefined;
+  // Another login is what a person was asked for then.
+  const end = run.attempts.at(-1)?.end;
+  const kind = end?.kind === 'failed' ? end.classification.class : undefined;
+  if (kind === 'auth' || kind === 'billing' || kind === 'quota') return undefined;
+  return `Another account would be used now (${identity.billing}) than when the run was accepted (${before.billing}).`;
 }
 
 /** One run that cannot go on must not keep the others waiting; a person's Ctrl-C ends them all. Gives the highest status. */

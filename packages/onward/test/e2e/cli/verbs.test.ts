@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { healthy, neverEnds, overloadedThenWell, usageLimit } from '../../../src/lab/index.ts';
+import { authFailure, healthy, neverEnds, overloadedThenWell, type Play, usageLimit } from '../../../src/lab/index.ts';
 import { jsonLines, Place } from './support/place.ts';
 import { until } from './support/until.ts';
 
@@ -267,6 +267,31 @@ describe('show, why and tail', () => {
 });
 
 describe('resume', () => {
+  test('asks a person when requests would go elsewhere or another account would pay, and takes --now for an answer', async () => {
+    const changes = [{ ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' }, { ANTHROPIC_API_KEY: 'another-key-of-mine' }];
+    for (const change of changes) {
+      const { place, id, live } = await placeWithLiveRun();
+      live.signal('SIGINT');
+      expect((await live.ended).code).toBe(130);
+      const asked = await place.onward(['resume', id], { env: { ...place.env, ...change } });
+      expect(asked.stderr).toContain('run/changed');
+      expect(asked.stderr).not.toContain('another-key-of-mine');
+      expect(asked.code).toBe(3);
+      expect((await place.onward(['resume', id, '--now'], { env: { ...place.env, ...change } })).code).toBe(0);
+    }
+  });
+
+  test('takes another login for the answer where a login was asked for', async () => {
+    const place = new Place();
+    place.install({ attempts: [authFailure().attempts[0], healthy().attempts[0]] } as Play);
+    const run = place.start(['run', ...quick, '--', ...task]);
+    const id = await run.id();
+    expect((await run.ended).code).toBe(3);
+    expect((await place.onward(['resume', id], { env: { ...place.env, ANTHROPIC_API_KEY: 'a-new-key' } })).code).toBe(
+      0,
+    );
+  });
+
   test('of a run that is over is refused, and says where to look', async () => {
     const { place, id } = await placeWithRun();
     const { code, stderr, stdout } = await place.onward(['resume']);

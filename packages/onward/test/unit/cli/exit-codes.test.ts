@@ -66,6 +66,7 @@ describe('the exit status', () => {
 
   test.each([
     ['run/held', 7],
+    ['run/changed', 3],
     ['run/other-host', 3],
     ['bug/no-result', 1],
     ['bug/unhandled-case', 1],
