@@ -25,7 +25,7 @@ export interface ExitCode {
 /** What the exit status of `onward` means. The one table: README, help and tests are checked against it. */
 export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   done: { code: 0, short: 'done', meaning: 'done, with evidence' },
-  failed: { code: 1, short: 'failed', meaning: 'failed for good' },
+  failed: { code: 1, short: 'failed', meaning: 'failed for good, or cancelled' },
   usage: { code: 2, short: 'wrong usage', meaning: 'wrong usage or configuration' },
   needsHuman: {
     code: 3,

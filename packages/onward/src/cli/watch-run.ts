@@ -102,7 +102,8 @@ export function showEnd(io: Io, result: RunResult, { json, verbosity }: WatchOpt
   if (result.status === 'paused') {
     if (result.until !== undefined && result.until > systemClock.now())
       io.err(`  not before ${new Date(result.until).toISOString()}`);
-    io.err(`  go on:  ${io.hint(`resume ${result.run}`)}`);
+    const when = result.reason === 'needs-human' ? 'then:   ' : 'go on:  ';
+    io.err(`  ${when}${io.hint(`resume ${result.run}`)}`);
   }
   io.err(`  why:    ${io.hint(`why ${result.run}`)}`);
 }

@@ -73,6 +73,18 @@ export type Decision =
   | { readonly action: 'cancelled'; readonly because: string }
   | { readonly action: 'budget'; readonly unit: BudgetUnit; readonly because: string };
 
+/** The units for people. */
+const unitNames: Readonly<Record<BudgetUnit, string>> = {
+  attempts: 'attempts',
+  wallMs: 'time',
+  waitMs: 'waiting',
+  tokens: 'tokens',
+  usd: 'money',
+  toolCalls: 'tool calls',
+  retryTokens: 'tokens for retries',
+  retryUsd: 'money for retries',
+};
+
 /**
  * The heart: one failure, one decision. Pure. Endings first, then what the class asks for, then whether and in which
  * context going on is safe, and last the server's hint: whatever is done is not done before that.
@@ -80,7 +92,7 @@ export type Decision =
 export function decide(s: Situation): Decision {
   if (s.cancelled !== undefined) return { action: 'cancelled', because: s.cancelled };
   if (s.budget !== undefined)
-    return { action: 'budget', unit: s.budget, because: `the limit of ${s.budget} is used up` };
+    return { action: 'budget', unit: s.budget, because: `the limit of ${unitNames[s.budget]} is used up` };
   // A count that counts nothing, from a record that was misread, would bound nothing: NaN is never too large.
   if (!Object.values(s.counts).every((count) => Number.isSafeInteger(count) && count >= 0))
     return { action: 'stop', reason: 'final', because: 'the counts of earlier attempts are unreadable' };

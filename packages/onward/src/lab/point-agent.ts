@@ -1,5 +1,5 @@
 /** A credential that opens nothing: the lab looks whether there is one, never at what it is. */
-const DUMMY_KEY = 'lab-dummy-key';
+const DUMMY_KEY = 'dummy';
 
 /**
  * Environment that points Claude Code at a model server of the lab and keeps it off every other network address. The caller

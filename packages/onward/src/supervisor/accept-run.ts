@@ -45,7 +45,10 @@ export function readCommand(
       `${request.agent ?? base} is not an agent that onward knows. It knows: ${known}.`,
       {
         place: request.agent === undefined ? program : '--agent',
-        next: [`If ${base} starts one of them, say which: onward run --agent NAME -- ${base} ...`],
+        next:
+          request.agent === undefined
+            ? [`If ${base} starts one of them, say which: onward run --agent NAME -- ${base} ...`]
+            : [],
       },
     );
   }

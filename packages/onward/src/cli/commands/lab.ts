@@ -16,7 +16,7 @@ export function labList(io: Io, flags: { readonly json?: boolean }): number {
   if (flags.json === true) for (const scenario of scenarios) io.json(scenario);
   else
     for (const line of table(
-      scenarios.map(({ name, what, recoverable }) => [name, recoverable ? 'recoverable' : 'needs a human', what]),
+      scenarios.map(({ name, what, recoverable }) => [name, recoverable ? 'recoverable' : 'not recoverable', what]),
     ))
       io.out(line);
   return 0;
@@ -63,15 +63,13 @@ async function inOurWords<Result>(act: () => Promise<Result>): Promise<Result> {
 function explain(io: Io, server: ModelServer, what: string, expectation: string): void {
   io.out(`model server at ${server.url}: ${what}`);
   io.out(`what a good agent does: ${expectation}`);
-  io.out('\nClaude Code, in an empty folder:');
-  io.out(
-    `  HOME=$(mktemp -d) ${shell(claudeEnvironment(server.url))} onward run -- claude -p "Do the task of the lab." --allowedTools Bash`,
-  );
-  io.out('\nCodex: write this to config.toml in $HOME/.codex of an own HOME, then run the command:');
-  io.out(codexConfig(server.url).replaceAll(/^/gm, '  '));
-  io.out(
-    `  ${shell(codexEnvironment())} onward run -- codex exec -s workspace-write --skip-git-repo-check "Do the task of the lab."`,
-  );
+  io.out('\nClaude Code, in a shell of its own, in an empty folder:');
+  io.out(`  export CLAUDE_CONFIG_DIR=$(mktemp -d) ${shell(claudeEnvironment(server.url))}`);
+  io.out('  onward run -- claude -p "Do the task of the lab." --allowedTools Bash');
+  io.out('\nCodex, in a shell of its own, in an empty folder:');
+  io.out(`  export CODEX_HOME=$(mktemp -d) ${shell(codexEnvironment())}`);
+  io.out(`  cat >"$CODEX_HOME/config.toml" <<'END'\n${codexConfig(server.url).trimEnd()}\nEND`);
+  io.out('  onward run -- codex exec -s workspace-write --skip-git-repo-check "Do the task of the lab."');
   io.out('\nCtrl-C ends it. Requests:');
 }
 

@@ -36,7 +36,8 @@ export const PROVIDER_ERRORS: readonly Scenario[] = [
     [{ from: 2, to: null, fault: { kind: 'usage-limit', resetsInSeconds: 3600 } }],
     {
       recoverable: false,
-      expectation: 'Parks until the reset or stops, naming the time; it does not ask again before it.',
+      expectation:
+        'Parks until the reset or stops, naming the time; it does not ask again before it. (Claude Code with an API key shows no reset time: a 429 like any other.)',
     },
   ),
   twoEffects('out-of-credit', 'the account has no credit left', [errors('billing', 2, null)], {

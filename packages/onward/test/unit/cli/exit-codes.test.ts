@@ -11,7 +11,7 @@ describe('the exit status', () => {
   test('R110 has one documented meaning for each number: the golden table', () => {
     expect(Object.values(exitCodes).map(({ code, meaning }) => [code, meaning])).toEqual([
       [0, 'done, with evidence'],
-      [1, 'failed for good'],
+      [1, 'failed for good, or cancelled'],
       [2, 'wrong usage or configuration'],
       [3, 'needs a human: login, denied tools, unknown outcome, question'],
       [4, 'the provider is still failing'],

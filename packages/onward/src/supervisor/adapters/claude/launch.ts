@@ -32,7 +32,7 @@ export function launch(input: LaunchInput): Launch {
       '--include-partial-messages: shows whether a message ended, and that a long one is alive',
       ...(session.length === 0 ? [] : [sessionReason(input)]),
       `CLAUDE_CODE_MAX_RETRIES=${input.innerRetries}, CLAUDE_CODE_RETRY_WATCHDOG=0 in ${where}: few retries inside, long waits outside`,
-      'standard input: the prompt, and hooks that record each tool call before it runs; they neither allow nor deny',
+      'standard input: the prompt, and hooks that record each tool call before it runs; they allow nothing, and refuse only the repeat of a call that had finished and was lost',
     ],
   };
 }
