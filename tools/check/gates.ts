@@ -17,6 +17,7 @@ export const gates: readonly Gate[] = [
   { name: 'contracts', program: 'node', args: ['tools/check/check-contracts.ts'] },
   // The next ones look at what was built.
   { name: 'build', program: 'tsc', args: ['-p', 'packages/onward/tsconfig.build.json'] },
+  { name: 'types of the benchmarks', program: 'tsc', args: ['-p', 'bench/tsconfig.json'] },
   { name: 'nothing unused', program: 'knip', args: [] },
   { name: 'package', program: 'publint', args: ['--strict', 'packages/onward'] },
 ];

@@ -15,6 +15,7 @@ const COPIED = [
   'tsconfig.base.json',
   'tools/check',
   'tools/tsconfig.json',
+  'bench/tsconfig.json',
   'packages/onward/tsconfig.json',
   'packages/onward/tsconfig.build.json',
   'packages/onward/tsconfig.kernel.json',
@@ -49,6 +50,7 @@ export const miniPackage: Readonly<Record<string, unknown>> & { readonly depende
 /** A small program in which every gate holds. */
 const PROGRAM: Readonly<Record<string, string>> = {
   'package.json': JSON.stringify(miniPackage),
+  '../../bench/one.ts': 'export const one = 1;\n',
   'src/index.ts': "export { journal } from './kernel/journal.ts';\n",
   'src/kernel/journal.ts': 'export const journal = 1;\n',
   'src/cli/main.ts': "import 'commander';\n\nexport const main = 1;\n",

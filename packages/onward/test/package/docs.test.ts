@@ -115,7 +115,7 @@ describe('the manual', () => {
   test.each(Object.keys(pages))('%s has no link that leads nowhere', (page) => {
     const links = [...(pages[page] ?? '').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target ?? '');
     // The page of figures comes with the first measurement on a quiet machine.
-    const local = links.filter((target) => !/^[a-z]+:/.test(target) && target !== 'docs/benchmarks.md');
+    const local = links.filter((target) => !/^[a-z]+:/.test(target));
     const broken = local.filter((target) => !existsSync(resolve(ROOT, dirname(page), target)));
     expect(broken).toEqual([]);
   });
