@@ -9,6 +9,12 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(2);
 }
+// Node 22 warns at every start that its SQLite is experimental; all other warnings stay.
+var emitWarning = process.emitWarning;
+process.emitWarning = function (warning, type) {
+  if (type === 'ExperimentalWarning' && String(warning).indexOf('SQLite') === 0) return undefined;
+  return emitWarning.apply(process, arguments);
+};
 import('../dist/cli/main.js').then(
   function (cli) {
     return cli.main(process.argv.slice(2));

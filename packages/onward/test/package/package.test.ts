@@ -123,4 +123,13 @@ describe('the command on an old Node', () => {
   test.each(['22.13.0', '23.0.0', '24.22.3'])('does not refuse %s', (version) => {
     expect(runAs(version).stderr).not.toContain('onward needs Node');
   });
+
+  test('drops the warning of Node 22 about its SQLite, and no other', () => {
+    const warn = (text: string): string => `process.emitWarning(${JSON.stringify(text)}, 'ExperimentalWarning');`;
+    const later = `setImmediate(() => { ${warn('SQLite is an experimental feature')} ${warn('Another is, too')} });`;
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(later)}`, BIN, '--version'];
+    const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toContain('Another is, too');
+    expect(stderr).not.toContain('SQLite');
+  });
 });
