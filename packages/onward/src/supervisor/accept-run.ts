@@ -48,7 +48,7 @@ export function readCommand(
         next:
           request.agent === undefined
             ? [`If ${base} starts one of them, say which: onward run --agent NAME -- ${base} ...`]
-            : [],
+            : adapters.map(({ name }) => `onward run --agent ${name} "PROMPT"`),
       },
     );
   }

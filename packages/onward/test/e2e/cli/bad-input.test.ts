@@ -23,7 +23,7 @@ describe('an agent that cannot be supervised', () => {
       'onward run --agent NAME -- sed',
     ],
     [['./wrapper', '-p', 'x'], 'wrapper is not an agent', 'onward run --agent NAME -- wrapper'],
-    [['--agent', 'gemini', 'Do it'], 'gemini is not an agent that onward knows', ''],
+    [['--agent', 'gemini', 'Do it'], 'gemini is not an agent that onward knows', 'onward run --agent codex "PROMPT"'],
     [['/nowhere/claude', '-p', 'x'], 'There is no program /nowhere/claude', 'onward doctor'],
     [['codex', 'exec', 'x'], 'There is no program codex on the PATH.', 'onward doctor'],
     [['claude'], '[run/command-refused', ''],

@@ -83,7 +83,7 @@ describe('the exit status', () => {
     expect(code, stderr).toBe(status);
     expect(documented.has(status)).toBe(true);
     expect(stdout === '').toBe(status !== 0);
-    expect(/go on: {2}onward resume [0-9a-f]{12}\n/.test(stderr), stderr).toBe(resumable);
+    expect(/(?:go on: {2}|then: {3})onward resume [0-9a-f]{12}\n/.test(stderr), stderr).toBe(resumable);
     await place.quiet();
     expect((await place.json(['ls']))[0]).toMatchObject({ live: false });
   });
