@@ -1,3 +1,4 @@
+import type { StoredEvent } from '../kernel/envelope.ts';
 import { assertNever, OnwardError } from '../kernel/error.ts';
 import type { Lease } from '../kernel/journal.ts';
 import type { Signal } from '../kernel/signal.ts';
@@ -169,9 +170,7 @@ class RunCoordinator implements Coordinator {
 
   async #findCancel(after: number): Promise<{ readonly because: string; readonly inbox: number } | undefined> {
     const messages = await this.#deps.journal.read(runInbox(this.#id), after);
-    const cancel = messages.find((message) => message.type === 'cancel.requested');
-    if (cancel === undefined) return undefined;
-    return { because: causeOf(cancel.data), inbox: cancel.position };
+    return messages.map(cancelIn).find((cancel) => cancel !== undefined);
   }
 
   async #next(writer: RunWriter): Promise<RunAdvance> {
@@ -275,8 +274,8 @@ class RunCoordinator implements Coordinator {
     const after = this.#writer?.state().inbox ?? 0;
     try {
       for await (const message of this.#deps.journal.follow(runInbox(this.#id), after, signal)) {
-        if (message.type === 'cancel.requested')
-          stopper.request({ kind: 'cancelled', because: causeOf(message.data), inbox: message.position });
+        const cancel = cancelIn(message);
+        if (cancel !== undefined) stopper.request({ kind: 'cancelled', ...cancel });
       }
     } catch (error) {
       stopper.request({ kind: 'broken', error });
@@ -306,6 +305,15 @@ function restOf(run: RunState, host: string): RunAdvance | undefined {
   if (run.phase.kind === 'ended') return { kind: 'done' };
   if (run.phase.kind === 'paused') return { kind: 'waiting', on: run.phase.reason === 'parked' ? 'quota' : 'question' };
   return run.accepted.host === host ? undefined : { kind: 'waiting', on: 'host' };
+}
+
+/** The cancel that a message of the inbox asks for; `undefined` for any other message. */
+function cancelIn({
+  type,
+  data,
+  position,
+}: StoredEvent): { readonly because: string; readonly inbox: number } | undefined {
+  return type === 'cancel.requested' ? { because: causeOf(data), inbox: position } : undefined;
 }
 
 function causeOf(data: unknown): string {

@@ -1,6 +1,7 @@
+import { cancelMessage, messageTo } from '../../engines/inbox.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { attachRun, createDeps } from '../../library/index.ts';
-import { type RunState, runInbox, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
+import { type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { becauseOf, stateOf } from '../describe-run.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { findRun, loadRun } from '../find-run.ts';
@@ -40,8 +41,8 @@ export async function cancel(
 
 async function cancelRun(deps: SupervisorDeps, { id, position }: RunState): Promise<void> {
   const { journal, clock } = deps;
-  const message = { type: 'cancel.requested', v: 1, id: deps.ids.uuid(), data: { cause: 'cancelled by a person' } };
-  await journal.append([{ stream: runInbox(id), expected: 'any', events: [message], due: clock.now() }]);
+  const message = cancelMessage({ id: deps.ids.uuid(), cause: 'cancelled by a person' });
+  await journal.append([messageTo(runStream(id), message, clock.now())]);
   if ((await liveLease(journal, deps.host, id, clock.now())) !== undefined) await untilRest(journal, id, position);
   // The live process may have come to rest without having read the message.
   if ((await loadRun(journal, id)).phase.kind === 'ended') return;
