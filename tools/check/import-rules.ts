@@ -83,9 +83,11 @@ export const importRules: ImportRules = {
       may: [KERNEL, 'effects/**', 'engines/engine.ts', 'processes/**'],
       node: true,
     },
+    // Reads session files of any agent; knows what a provider refuses, and nothing of the loops.
+    { id: 'session-check', files: 'session-check/**', may: [KERNEL], node: true },
     { id: 'acp', files: 'acp/**', may: LOOPS, node: true },
     { id: 'mcp', files: 'mcp/**', may: LOOPS, node: true },
-    { id: 'ai-sdk', files: 'ai-sdk/**', may: LOOPS, node: true },
+    { id: 'ai-sdk', files: 'ai-sdk/**', may: [...LOOPS, 'models/*', 'models/ai-sdk/**'], node: true },
     { id: 'web', files: 'web/**', may: LOOPS, node: true },
     { id: 'lab', files: 'lab/**', may: [], node: true },
     { id: 'testing', files: 'testing/**', may: [KERNEL, ...contracts], node: true },
@@ -94,7 +96,7 @@ export const importRules: ImportRules = {
     {
       id: 'library',
       files: 'library/**',
-      may: [KERNEL, 'processes/**', 'engines/**', 'stores/**', 'supervisor/**'],
+      may: [KERNEL, 'processes/**', 'engines/**', 'stores/**', 'supervisor/**', 'agent/**', 'effects/**', 'models/**'],
       node: true,
     },
     // The only other place where implementations are chosen. That nobody imports it follows from its absence above.
