@@ -21,7 +21,9 @@ export type UserContent = readonly (TextPart | MediaPart)[];
 export type MessageKind = 'prompt' | 'steer' | 'context';
 
 /** What began a turn: a prompt, or the failure of an earlier turn's request. Consumers follow `of`, never adjacency. */
-export type Trigger = { readonly kind: 'prompt'; readonly id: string } | { readonly kind: 'retry'; readonly of: number };
+export type Trigger =
+  | { readonly kind: 'prompt'; readonly id: string }
+  | { readonly kind: 'retry'; readonly of: number };
 
 /** Why a call did not succeed. The last four say how much of it happened: nothing, nothing, nothing, nobody knows. */
 export type CallFault =

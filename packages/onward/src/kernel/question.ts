@@ -95,7 +95,9 @@ export function foldQuestion(events: Iterable<StoredEvent>): QuestionState | und
       case 'question.opened':
         return state ?? { state: 'open', question: data as Question };
       case 'question.answered':
-        return state?.state === 'open' ? { state: 'answered', question: state.question, answer: data as Answer } : state;
+        return state?.state === 'open'
+          ? { state: 'answered', question: state.question, answer: data as Answer }
+          : state;
       case 'question.used':
         return state?.state === 'answered' ? { ...state, state: 'used' } : state;
       case 'question.expired':

@@ -32,7 +32,11 @@ export interface ResultPart {
 /** One message of a history. A `tool` message holds the results of all calls of the assistant message before it. */
 export type Message =
   | { readonly role: 'user'; readonly content: readonly (TextPart | MediaPart)[] }
-  | { readonly role: 'assistant'; readonly content: readonly (TextPart | ThinkingPart | CallPart)[]; readonly model: string }
+  | {
+      readonly role: 'assistant';
+      readonly content: readonly (TextPart | ThinkingPart | CallPart)[];
+      readonly model: string;
+    }
   | { readonly role: 'tool'; readonly content: readonly ResultPart[] };
 
 /** A tool as a model sees it; `input` is a JSON Schema. */
@@ -78,7 +82,13 @@ export type FinishReason = 'stop' | 'calls' | 'length' | 'content-filter' | 'oth
 export type ModelPart =
   | { readonly type: 'started'; readonly requestId?: string }
   | { readonly type: 'block'; readonly block: number; readonly kind: 'text' | 'thinking' }
-  | { readonly type: 'block'; readonly block: number; readonly kind: 'call'; readonly id: string; readonly tool: string }
+  | {
+      readonly type: 'block';
+      readonly block: number;
+      readonly kind: 'call';
+      readonly id: string;
+      readonly tool: string;
+    }
   | { readonly type: 'delta'; readonly block: number; readonly text: string }
   | { readonly type: 'end'; readonly block: number; readonly text?: string; readonly opaque?: Opaque }
   | { readonly type: 'usage'; readonly usage: Usage }
