@@ -1,5 +1,6 @@
 import type { NewEvent, StoredEvent } from '../kernel/envelope.ts';
 import { isOnwardError } from '../kernel/error.ts';
+import { inboxOf } from '../kernel/inbox.ts';
 import type { Append, BlobRef, Journal, Lease } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
 import type { Body } from './run-events.ts';
@@ -37,7 +38,7 @@ export function runStream(id: string): string {
 
 /** The stream of messages to a run. */
 export function runInbox(id: string): string {
-  return `inbox:run:${id}`;
+  return inboxOf(runStream(id));
 }
 
 /** A writer for a run that this process has claimed. `state` must be folded from the whole stream after the claim. */
