@@ -124,14 +124,11 @@ export function createFakeSession(options: FakeSessionOptions = {}): FakeSession
         const listener = list[index];
         if (listener === undefined) return (await fallback()) as never;
         let asked = false;
-        return (await listener(
-          Object.freeze(payload) as never,
-          (async () => {
-            if (asked) throw new Error('next() was called twice');
-            asked = true;
-            return await ask(index + 1);
-          }) as never,
-        )) as never;
+        return (await listener(Object.freeze(payload) as never, async () => {
+          if (asked) throw new Error('next() was called twice');
+          asked = true;
+          return await ask(index + 1);
+        })) as never;
       };
       return await ask(0);
     },
@@ -154,7 +151,7 @@ export function createFakeSession(options: FakeSessionOptions = {}): FakeSession
     lifetime: own.lifetime.signal,
     on(waterfall, listener) {
       const list = listeners.get(waterfall) ?? [];
-      listeners.set(waterfall, [...list, listener as never]);
+      listeners.set(waterfall, [...list, listener]);
       const off = (): void =>
         void listeners.set(
           waterfall,
