@@ -7,7 +7,8 @@ export type { ErrorCondition, Fault, FaultRule, Place, SeededFaults } from './mo
 export { describeFault } from './model-server/fault.ts';
 export type { DelegatedStep, Script, ShellStep, Step, Task, Temperament } from './model-server/script.ts';
 export { checkScript } from './model-server/check-script.ts';
-export type { StopReason, ToolCall, Turn } from './model-server/turn.ts';
+export type { TurnScript, TurnSpec } from './model-server/turn-script.ts';
+export type { StopReason, ToolCall, Turn, TurnUsage } from './model-server/turn.ts';
 export type { OtherRequest, RequestRecord, RequestState } from './model-server/request-log.ts';
 export type { Api } from './model-server/wire-format.ts';
 export type { LabErrorCode } from './model-server/lab-error.ts';

@@ -8,9 +8,10 @@ import { summarise } from './history.ts';
 import type { JsonObject } from './json.ts';
 import { auxiliaryTurn, kindOf, playTurn, summaryTurn } from './play-turn.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
-import type { Script } from './script.ts';
 import { roleOf } from './temperament.ts';
+import type { PlayedScript } from './turn-script.ts';
 import type { Turn } from './turn.ts';
+import { argumentsOf } from './turn.ts';
 import type { ErrorDetails, ReadRequest, WireFormat } from './wire-format.ts';
 
 /** What the server knows while it answers: the script, how far it has come, and the means to make ids and tell time. */
@@ -18,9 +19,11 @@ export interface Play {
   readonly clock: LabClock;
   readonly log: RequestLog;
   readonly id: (prefix: string) => string;
-  script: Script;
+  script: PlayedScript;
   /** Main requests since the script was set, by agent. */
   counts: { main: number; subagent: number };
+  /** Answers of a list that were given since the script was set. */
+  given: number;
 }
 
 /** One request to one of the three APIs, read and parsed. */
@@ -37,7 +40,7 @@ type Change = ReturnType<RequestLog['add']>;
 /** Answers a request to a model API as the script says, and keeps a record of it. */
 export async function answerRequest(play: Play, exchange: Exchange): Promise<void> {
   const read = exchange.format.read(exchange.body);
-  const kind = kindOf(read.history, read.tools);
+  const kind = play.script.list === undefined ? kindOf(read.history, read.tools) : 'main';
   if (kind === 'main') {
     await answerMain(play, exchange, read);
     return;
@@ -55,10 +58,10 @@ async function answerMain(play: Play, exchange: Exchange, read: ReadRequest): Pr
   const role = roleOf(read.history, play.script.task);
   play.counts[role.agent] += 1;
   const overall = play.counts.main + play.counts.subagent;
-  const refused = exchange.format.refusal(exchange.body) ?? null;
+  const refused = exchange.format.refusal(exchange.body) ?? usedUp(play) ?? null;
   const number = { agent: role.agent, overall, ofAgent: play.counts[role.agent] };
   const fault = refused === null ? (chooseFault(play.script, number) ?? null) : null;
-  const scripted = play.script.turns?.[overall - 1];
+  const scripted = play.script.list?.[play.given] ?? play.script.turns?.[overall - 1];
   const turn = faulted(scripted ?? playTurn(play.script, role.task, read.history, read.tools), fault);
   const record: RequestRecord = {
     ...describeRequest(play, exchange, read),
@@ -68,6 +71,7 @@ async function answerMain(play: Play, exchange: Exchange, read: ReadRequest): Pr
     fault,
     refused,
   };
+  if (fault === null && refused === null) play.given += 1;
   const change = play.log.add(record);
   followResponse(exchange.response, record, change);
   if (refused !== null) {
@@ -75,6 +79,12 @@ async function answerMain(play: Play, exchange: Exchange, read: ReadRequest): Pr
     return;
   }
   await sendFaulted(play, exchange, { read, turn, fault, change });
+}
+
+/** Why a list of answers has none for the next request. */
+function usedUp({ script, given }: Play): string | undefined {
+  if (script.list === undefined || given < script.list.length) return undefined;
+  return `The lab's script has ${script.list.length} turns, and all of them were given.`;
 }
 
 function describeRequest(
@@ -202,7 +212,7 @@ function faulted(turn: Turn, fault: Fault | null): Turn {
 }
 
 function describeTurn(turn: Turn): string {
-  const calls = turn.calls.map((call) => `call ${call.name} ${JSON.stringify(call.input)}`);
+  const calls = turn.calls.map((call) => `call ${call.name} ${argumentsOf(call)}`);
   return calls.length === 0 ? turn.text : calls.join('; ');
 }
 

@@ -2,6 +2,8 @@ import type { Fault, FaultRule, SeededFaults } from './fault.ts';
 import { LabError } from './lab-error.ts';
 import type { Script, Step } from './script.ts';
 import { isDelegated } from './script.ts';
+import type { TurnScript, TurnSpec } from './turn-script.ts';
+import { isTurnScript } from './turn-script.ts';
 
 const TEMPERAMENTS: readonly string[] = ['naive', 'reader', 'checker'];
 const PLACES: readonly string[] = ['start', 'text', 'after-text', 'tool-json', 'after-call'];
@@ -26,15 +28,20 @@ const STOPS: readonly string[] = ['max-tokens', 'refusal', 'pause', 'content-fil
  * Throws `LabError` (`lab.bad-script`) if a script makes no sense, naming the place: `script.faults[2].from must be …`. Scripts often
  * come from files, so their types are not trusted.
  */
-export function checkScript(script: Script): void {
+export function checkScript(script: Script | TurnScript): void {
   demand(isRecord(script), 'script', 'an object');
+  if (isTurnScript(script)) checkTurnList(script.turns);
+  else checkTaskScript(script);
+  listOf(script.faults, 'script.faults').forEach((rule, index) => checkRule(rule, `script.faults[${index}]`));
+  if (script.seeded !== undefined) checkSeeded(script.seeded);
+}
+
+function checkTaskScript(script: Script): void {
   demand(TEMPERAMENTS.includes(script.temperament), 'script.temperament', `one of ${TEMPERAMENTS.join(', ')}`);
   demand(isRecord(script.task), 'script.task', 'an object');
   checkSteps(script.task.steps, 'script.task.steps');
-  listOf(script.faults, 'script.faults').forEach((rule, index) => checkRule(rule, `script.faults[${index}]`));
   const summaries: readonly unknown[] = [undefined, 'faithful', 'uninformative'];
   demand(summaries.includes(script.summary), 'script.summary', 'faithful or uninformative');
-  if (script.seeded !== undefined) checkSeeded(script.seeded);
   listOf(script.turns, 'script.turns').forEach((turn, index) => {
     const place = `script.turns[${index}]`;
     demand(isRecord(turn), place, 'an object');
@@ -42,6 +49,33 @@ export function checkScript(script: Script): void {
     demand(Array.isArray(turn.calls), `${place}.calls`, 'a list');
     demand(['end', 'tool', ...STOPS].includes(turn.stop), `${place}.stop`, `one of end, tool, ${STOPS.join(', ')}`);
   });
+}
+
+function checkTurnList(turns: readonly TurnSpec[] | undefined): void {
+  demand(Array.isArray(turns) && turns.length > 0, 'script.turns', 'a list of at least one turn');
+  listOf(turns, 'script.turns').forEach((turn, index) => {
+    const place = `script.turns[${index}]`;
+    demand(isRecord(turn), place, 'an object');
+    demand(isTextOrNone(turn.text), `${place}.text`, 'a string');
+    demand(isTextOrNone(turn.thinking), `${place}.thinking`, 'a string');
+    const stop = turn.stop ?? 'end';
+    demand(['end', 'tool', ...STOPS].includes(stop), `${place}.stop`, `one of end, tool, ${STOPS.join(', ')}`);
+    listOf(turn.calls, `${place}.calls`).forEach((call, number) => {
+      const here = `${place}.calls[${number}]`;
+      demand(isRecord(call), here, 'an object');
+      demand(isWord(call.name), `${here}.name`, 'a non-empty string');
+      demand(isRecord(call.input) || typeof call.input === 'string', `${here}.input`, 'an object, or a string');
+      demand(isTextOrNone(call.inputText), `${here}.inputText`, 'a string');
+    });
+    if (turn.usage !== undefined) checkUsage(turn.usage, `${place}.usage`);
+  });
+}
+
+function checkUsage(usage: NonNullable<TurnSpec['usage']>, place: string): void {
+  demand(isRecord(usage), place, 'an object');
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  for (const [name, value] of Object.entries({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }))
+    demandNumber(value, 0, `${place}.${name}`);
 }
 
 function checkSteps(steps: readonly Step[], place: string): void {
@@ -172,6 +206,10 @@ function listOf<T>(value: readonly T[] | undefined, place: string): readonly T[]
 
 function isRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
 }
 
 function isWord(value: unknown): boolean {

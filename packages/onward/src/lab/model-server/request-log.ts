@@ -9,7 +9,7 @@ import type { Api } from './wire-format.ts';
  */
 export type RequestState = 'open' | 'at-fault' | 'cut' | 'ended' | 'client-gone';
 
-/** One main request: one that offers a shell tool. Credentials are never kept, only where one was. */
+/** One main request: one that offers a shell tool, or any if the script is a list of answers. Credentials are never kept, only where one was. */
 export interface RequestRecord {
   /** Number among all main requests since the server started, from 1. */
   readonly index: number;

@@ -12,10 +12,13 @@ import type { OtherRequest, RequestRecord } from './request-log.ts';
 import { RequestLog } from './request-log.ts';
 import { route } from './route.ts';
 import type { Script } from './script.ts';
+import type { TurnScript } from './turn-script.ts';
+import { toPlayed } from './turn-script.ts';
 
 /** How to start a model server. */
 export interface ModelServerOptions {
-  readonly script: Script;
+  /** A task for agents with a shell tool, or a plain list of answers for any caller. */
+  readonly script: Script | TurnScript;
   /** A free port unless given. */
   readonly port?: number;
   readonly clock?: LabClock;
@@ -33,7 +36,7 @@ export interface ModelServer extends AsyncDisposable {
   /** Probes, token counts, titles, compactions and unknown paths. */
   readonly otherRequests: readonly OtherRequest[];
   /** Plays another script from its first request on. Throws `LabError` if the script makes no sense. */
-  setScript(script: Script): void;
+  setScript(script: Script | TurnScript): void;
   /** No more faults: the task and the temperament stay, and a closed port opens again. */
   heal(): Promise<void>;
   /** Closes the port: connections are refused, open ones reset. */
@@ -56,8 +59,9 @@ export async function startModelServer(options: ModelServerOptions): Promise<Mod
     clock: options.clock ?? systemClock,
     log: new RequestLog(),
     id: (prefix) => `${prefix}_lab${seed}${String((count += 1)).padStart(5, '0')}`,
-    script: options.script,
+    script: toPlayed(options.script),
     counts: { main: 0, subagent: 0 },
+    given: 0,
   };
   const listener = new Listener(play);
   await listener.open(options.port ?? 0);
@@ -73,8 +77,9 @@ function toModelServer(play: Play, listener: Listener): ModelServer {
     otherRequests: play.log.others,
     setScript(script) {
       checkScript(script);
-      play.script = script;
+      play.script = toPlayed(script);
       play.counts = { main: 0, subagent: 0 };
+      play.given = 0;
       void listener.refuseIfDue();
     },
     async heal() {

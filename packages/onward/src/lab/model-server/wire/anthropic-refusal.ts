@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../json.ts';
 import { asList, asObject, asText } from '../json.ts';
+import { signatureOf } from '../signature.ts';
 
 interface Message {
   readonly index: number;
@@ -17,7 +18,9 @@ export function anthropicRefusal(body: JsonObject): string | undefined {
   const [first] = messages;
   if (first === undefined) return 'messages: at least one message is required';
   if (first.role !== 'user') return 'messages: first message must use the "user" role';
-  return emptiness(messages) ?? pairing(joined(messages)) ?? trailingSpace(messages.at(-1));
+  return (
+    emptiness(messages) ?? changedThinking(messages) ?? pairing(joined(messages)) ?? trailingSpace(messages.at(-1))
+  );
 }
 
 function toMessage(value: Json, index: number): Message {
@@ -36,6 +39,18 @@ function emptiness(messages: readonly Message[]): string | undefined {
     if (message.blocks.some((block) => block['type'] === 'text' && asText(block['text']) === '')) {
       return 'messages: text content blocks must be non-empty';
     }
+  }
+  return undefined;
+}
+
+/** Thinking must come back as it was, with the signature it had. */
+function changedThinking(messages: readonly Message[]): string | undefined {
+  for (const message of messages) {
+    const position = message.blocks.findIndex(
+      (block) => block['type'] === 'thinking' && asText(block['signature']) !== signatureOf(asText(block['thinking'])),
+    );
+    if (position >= 0)
+      return `messages.${message.index}.content.${position}: Invalid \`signature\` in \`thinking\` block`;
   }
   return undefined;
 }

@@ -3,9 +3,11 @@ import type { Json, JsonObject } from '../json.ts';
 import { asList, asObject, asText } from '../json.ts';
 import type { ToolSpec } from '../tools.ts';
 import type { StopReason, Turn } from '../turn.ts';
+import { argumentsOf } from '../turn.ts';
 import type { Answer, Frame, ReadRequest, WireFormat } from '../wire-format.ts';
 import { anthropicError, anthropicInvalid } from './anthropic-errors.ts';
 import { anthropicRefusal } from './anthropic-refusal.ts';
+import { signatureOf } from '../signature.ts';
 import { frame, jsonHalves, sse, textMark, textPieces, tokens } from './chunks.ts';
 
 /** Anthropic's Messages API, as of version header 2023-06-01 (docs.anthropic.com, "Messages", "Streaming", "Errors"). */
@@ -72,16 +74,17 @@ interface Block {
   readonly open: JsonObject;
   readonly whole: JsonObject;
   readonly deltas: readonly JsonObject[];
-  readonly kind: 'text' | 'tool';
+  readonly kind: 'text' | 'tool' | 'thinking';
 }
 
 function blocks(answer: Answer): readonly Block[] {
-  const { text, calls } = answer.turn;
+  const { text, calls, thinking } = answer.turn;
   const made: Block[] = [];
+  if (thinking !== undefined) made.push(thinkingBlock(thinking));
   if (text !== '') made.push(textBlock(text));
   for (const call of calls) {
-    const open = { type: 'tool_use', id: answer.id('toolu'), name: call.name };
-    const deltas = jsonHalves(JSON.stringify(call.input)).map((half) => ({
+    const open = { type: 'tool_use', id: call.id ?? answer.id('toolu'), name: call.name };
+    const deltas = jsonHalves(argumentsOf(call)).map((half) => ({
       type: 'input_json_delta',
       partial_json: half,
     }));
@@ -93,6 +96,16 @@ function blocks(answer: Answer): readonly Block[] {
 function textBlock(text: string): Block {
   const deltas = textPieces(text).map((piece) => ({ type: 'text_delta', text: piece }));
   return { kind: 'text', open: { type: 'text', text: '' }, whole: { type: 'text', text }, deltas };
+}
+
+function thinkingBlock(thinking: string): Block {
+  const signature = signatureOf(thinking);
+  const deltas = [
+    ...textPieces(thinking).map((piece) => ({ type: 'thinking_delta', thinking: piece })),
+    { type: 'signature_delta', signature },
+  ];
+  const open = { type: 'thinking', thinking: '', signature: '' };
+  return { kind: 'thinking', open, whole: { type: 'thinking', thinking, signature }, deltas };
 }
 
 function frames(answer: Answer): readonly Frame[] {
@@ -109,11 +122,11 @@ function frames(answer: Answer): readonly Frame[] {
 function blockFrames(block: Block, index: number, isLast: boolean): readonly Frame[] {
   const made = [frame(event('content_block_start', { index, content_block: block.open }))];
   block.deltas.forEach((delta, piece) => {
-    const inTool = piece === 0 ? 'tool-json' : undefined;
+    const inTool = piece === 0 && block.kind === 'tool' ? 'tool-json' : undefined;
     const mark = block.kind === 'text' ? textMark(piece, block.deltas.length) : inTool;
     made.push(frame(event('content_block_delta', { index, delta }), mark));
   });
-  const end = isLast ? ('after-call' as const) : undefined;
+  const end = isLast && block.kind === 'tool' ? ('after-call' as const) : undefined;
   made.push(frame(event('content_block_stop', { index }), block.kind === 'text' ? 'after-text' : end));
   return made;
 }
@@ -131,17 +144,26 @@ function message(answer: Answer, content: readonly Block[], stop: string | null)
     content: content.map((block) => block.whole),
     stop_reason: stop,
     stop_sequence: null,
-    usage: {
-      input_tokens: 100,
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: 0,
-      output_tokens: stop === null ? 1 : outputTokens(answer.turn),
-    },
+    usage: { ...inputTokens(answer.turn), output_tokens: stop === null ? 1 : outputTokens(answer.turn) },
+  };
+}
+
+/** Input is counted without what the cache gave and took. */
+function inputTokens({ usage }: Turn): JsonObject {
+  const {
+    inputTokens: all,
+    cacheReadTokens: cached = 0,
+    cacheWriteTokens: written = 0,
+  } = usage ?? { inputTokens: 100 };
+  return {
+    input_tokens: all - cached - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
   };
 }
 
 function outputTokens(turn: Turn): number {
-  return tokens(turn.text) + tokens(JSON.stringify(turn.calls));
+  return turn.usage?.outputTokens ?? tokens(turn.text) + tokens(JSON.stringify(turn.calls));
 }
 
 /** There is no stop reason of its own for a content filter: it shows as a refusal. */

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../json.ts';
 import { asList, asObject, asText } from '../json.ts';
 import type { ToolSpec } from '../tools.ts';
 import type { StopReason, Turn } from '../turn.ts';
+import { argumentsOf } from '../turn.ts';
 import type { Answer, Frame, ReadRequest, WireFormat } from '../wire-format.ts';
 import { frame, jsonHalves, sse, textMark, textPieces, tokens } from './chunks.ts';
 import { openAiError, openAiErrorObject, openAiInvalid } from './openai-errors.ts';
@@ -104,14 +105,21 @@ function frames(answer: Answer): readonly Frame[] {
   const { text, calls } = answer.turn;
   const pieces = textPieces(text);
   const made = [frame(chunk({ role: 'assistant', content: '' }), 'start')];
+  // OpenAI itself sends no thinking; the servers that copy its API send it so.
+  for (const thought of textPieces(answer.turn.thinking ?? '')) made.push(frame(chunk({ reasoning_content: thought })));
   pieces.forEach((content, piece) => {
     // There is no event for the end of a text: after its last piece it is complete.
     const mark = piece === pieces.length - 1 ? 'after-text' : textMark(piece, pieces.length);
     made.push(frame(chunk({ content }), mark));
   });
   calls.forEach((call, index) => {
-    const [first, second] = jsonHalves(JSON.stringify(call.input));
-    const opening = { index, id: answer.id('call'), type: 'function', function: { name: call.name, arguments: '' } };
+    const [first, second] = jsonHalves(argumentsOf(call));
+    const opening = {
+      index,
+      id: call.id ?? answer.id('call'),
+      type: 'function',
+      function: { name: call.name, arguments: '' },
+    };
     made.push(frame(chunk({ tool_calls: [opening] })));
     made.push(frame(chunk({ tool_calls: [{ index, function: { arguments: first } }] }), 'tool-json'));
     const mark = index === calls.length - 1 ? 'after-call' : undefined;
@@ -135,17 +143,18 @@ function usageChunk(id: string, answer: Answer): string {
 }
 
 function whole(answer: Answer): JsonObject {
-  const { text, calls, stop } = answer.turn;
+  const { text, calls, stop, thinking } = answer.turn;
   const toolCalls = calls.map((call) => ({
-    id: answer.id('call'),
+    id: call.id ?? answer.id('call'),
     type: 'function',
-    function: { name: call.name, arguments: JSON.stringify(call.input) },
+    function: { name: call.name, arguments: argumentsOf(call) },
   }));
   const content = text === '' ? null : text;
   const message = {
     role: 'assistant',
     content,
     refusal: null,
+    ...(thinking === undefined ? {} : { reasoning_content: thinking }),
     ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
   };
   return {
@@ -159,8 +168,17 @@ function whole(answer: Answer): JsonObject {
 }
 
 function usage(turn: Turn): JsonObject {
-  const written = tokens(turn.text) + tokens(JSON.stringify(turn.calls));
-  return { prompt_tokens: 100, completion_tokens: written, total_tokens: 100 + written };
+  const given = turn.usage;
+  const taken = given?.inputTokens ?? 100;
+  const written = given?.outputTokens ?? tokens(turn.text) + tokens(JSON.stringify(turn.calls));
+  return {
+    prompt_tokens: taken,
+    completion_tokens: written,
+    total_tokens: taken + written,
+    ...(given?.cacheReadTokens === undefined
+      ? {}
+      : { prompt_tokens_details: { cached_tokens: given.cacheReadTokens } }),
+  };
 }
 
 /** A refusal shows as a content filter here, and a paused turn as an ordinary stop. */

@@ -1,6 +1,7 @@
 import type { HistoryItem } from '../history.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { asList, asObject, asText } from '../json.ts';
+import { signatureOf } from '../signature.ts';
 import type { ToolSpec } from '../tools.ts';
 import type { ReadRequest } from '../wire-format.ts';
 
@@ -69,6 +70,8 @@ export function responsesRefusal(body: JsonObject): string | undefined {
   const items = asList(body['input']).map(asObject);
   const calls = new Set(items.filter((item) => isCall(item)).map((item) => asText(item['call_id'])));
   const answered = new Set<string>();
+  if (items.some((item) => isChangedReasoning(item)))
+    return 'The encrypted content for a reasoning item could not be verified.';
   for (const item of items) {
     if (!asText(item['type']).endsWith('_call_output')) continue;
     const id = asText(item['call_id']);
@@ -79,6 +82,14 @@ export function responsesRefusal(body: JsonObject): string | undefined {
   }
   const missing = [...calls].find((id) => !answered.has(id));
   return missing === undefined ? undefined : `No tool output found for function call ${missing}.`;
+}
+
+/** Only what the lab itself encrypted is looked at; a summary may be shortened, what is encrypted may not be changed. */
+function isChangedReasoning(item: JsonObject): boolean {
+  if (item['type'] !== 'reasoning') return false;
+  const sealed = asText(item['encrypted_content']);
+  const summary = asList(item['summary']).map((part) => asText(asObject(part)['text']));
+  return sealed.startsWith('lab.') && sealed !== signatureOf(summary.join('\n\n'));
 }
 
 function isCall(item: JsonObject): boolean {
