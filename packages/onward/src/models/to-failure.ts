@@ -61,7 +61,9 @@ function messageOf(thrown: unknown, { name, known, body }: Names): string {
 function typesOf(thrown: unknown, known: KnownError | undefined, body: ProviderError): Partial<Failure> {
   const code = word(textOf(thrown, 'code') ?? body.code);
   const provided = [body.code, body.type].find(saysSomething) ?? body.type;
-  const type = word(provided ?? known?.type);
+  // Anthropic tells a usage limit that ends from a full minute by a header alone.
+  const limited = limitEndOf(headersOf(thrown)) === undefined ? undefined : 'usage_limit_reached';
+  const type = word(limited ?? provided ?? known?.type);
   const status = statusOf(thrown, type ?? code) ?? body.status;
   return {
     ...(type === undefined ? {} : { type }),
@@ -71,8 +73,7 @@ function typesOf(thrown: unknown, known: KnownError | undefined, body: ProviderE
 }
 
 function hintsOf(thrown: unknown, body: ProviderError, now: number | undefined): Partial<Failure> {
-  const headers =
-    dataOf(thrown, 'responseHeaders') ?? dataOf(thrown, 'headers') ?? dataOf(dataOf(thrown, 'response'), 'headers');
+  const headers = headersOf(thrown);
   const read = (name: string): string | undefined => headerOf(headers, name);
   const wait = retryAfterMs(read, now);
   const resetsAt = body.resetsAt ?? limitEndOf(headers);
@@ -92,11 +93,26 @@ export function requestIdIn(headers: unknown): string | undefined {
   return names.map((name) => headerOf(headers, name)).find((id) => id !== undefined);
 }
 
-/** A status that was made up for a typed error is no fact. */
+/**
+ * The HTTP status. For an error that came inside a stream the AI SDK makes one up from its type, or 500: that is no fact, and
+ * the type says more.
+ */
 function statusOf(thrown: unknown, typed: string | undefined): number | undefined {
-  if (dataOf(thrown, inStream) === true && typed !== undefined) return undefined;
+  const inside = dataOf(thrown, inStream) === true || isStream(headersOf(thrown));
   const status = numberOf(thrown, 'statusCode') ?? numberOf(thrown, 'status');
-  return status !== undefined && Number.isInteger(status) && status >= 100 && status <= 599 ? status : undefined;
+  if (status === undefined || !Number.isInteger(status) || status < 100 || status > 599) return undefined;
+  return inside && typed !== undefined && status >= 400 ? undefined : status;
+}
+
+/** Providers answer with a stream only when they have accepted the request, with status 200. */
+function isStream(headers: unknown): boolean {
+  return headerOf(headers, 'content-type')?.startsWith('text/event-stream') === true;
+}
+
+function headersOf(thrown: unknown): unknown {
+  return (
+    dataOf(thrown, 'responseHeaders') ?? dataOf(thrown, 'headers') ?? dataOf(dataOf(thrown, 'response'), 'headers')
+  );
 }
 
 /** The cause, or the first of several errors at once (the platform tries several addresses of one host). */
