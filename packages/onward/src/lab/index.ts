@@ -1,4 +1,4 @@
-/** The lab: a scripted model provider with faults on demand, to try any agent against. It knows nothing of the product. */
+/** The lab: a scripted model provider and a service with effects, with faults on demand, to try any agent against. It knows nothing of the product. */
 export { startModelServer } from './model-server/server.ts';
 export type { ModelServer, ModelServerOptions } from './model-server/server.ts';
 export type { LabClock } from './model-server/clock.ts';
@@ -15,6 +15,16 @@ export type { LabErrorCode } from './model-server/lab-error.ts';
 export { LabError } from './model-server/lab-error.ts';
 export type { CodexRetries } from './point-agent.ts';
 export { claudeEnvironment, codexAuth, codexConfig, codexDefaultConfig, codexEnvironment } from './point-agent.ts';
+export { startFakeService } from './fake-service/index.ts';
+export type {
+  Acceptance,
+  FakeService,
+  FakeServiceOptions,
+  LookupBehaviour,
+  ServiceBehaviour,
+  ServiceRequest,
+  Treatment,
+} from './fake-service/index.ts';
 export type { Scenario } from './scenarios/scenario.ts';
 export { effectStep, scriptOf } from './scenarios/scenario.ts';
 export { findScenario, scenarios } from './scenarios/catalogue.ts';
