@@ -444,7 +444,18 @@ describe('a goal', () => {
     await rig.session.unload('goal');
     await rig.close();
     expect(rig.session.sent).toHaveLength(1);
-    expect(() => rig.goal.state()).toThrow(expect.objectContaining({ code: 'agent/plugin-not-loaded' }));
+    expect(rig.goal.state()).toMatchObject({ status: 'active', armed: false, rounds: 1 });
+    await expect(rig.goal.start()).rejects.toThrow(expect.objectContaining({ code: 'agent/disposed' }));
+  });
+
+  it('belongs to one agent at a time, and to none before it is loaded', async () => {
+    const rig = new Rig();
+    expect(() => createFakeSession().load(rig.goal)).toThrow(expect.objectContaining({ code: 'agent/plugin-in-use' }));
+    await rig.session.unload('goal');
+    createFakeSession().load(rig.goal);
+    expect(rig.goal.state().status).toBe('idle');
+    const other = goal({ text: 'x', maxRounds: 1 });
+    await expect(other.start()).rejects.toThrow(expect.objectContaining({ code: 'agent/plugin-not-loaded' }));
   });
 
   it.each([

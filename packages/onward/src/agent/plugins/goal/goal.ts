@@ -30,6 +30,7 @@ export interface Goal extends Plugin {
 export function goal(options: GoalOptions): Goal {
   const checked = checkGoal(options);
   let driver: Driver | undefined;
+  let ended = false;
   const own = (): Driver => {
     if (driver !== undefined) return driver;
     throw new OnwardError('agent/plugin-not-loaded', 'This goal is not part of an agent yet.', {
@@ -40,15 +41,16 @@ export function goal(options: GoalOptions): Goal {
     name: pluginName,
     tools: [goalDone(async (summary) => await own().reached(summary))],
     setup(host) {
-      if (driver !== undefined)
+      if (driver !== undefined && !ended)
         throw new OnwardError('agent/plugin-in-use', 'This goal belongs to another agent already.', {
           next: ['Make one for each agent.'],
         });
       const active = new Driver(host, checked);
-      driver = active;
+      [driver, ended] = [active, false];
+      // What it came to can still be read afterwards.
       return async () => {
         await active.end();
-        driver = undefined;
+        ended = true;
       };
     },
     start: async ({ fresh = false } = {}) => await own().start(fresh),
@@ -84,6 +86,10 @@ class Driver {
   }
 
   async start(fresh: boolean): Promise<GoalState> {
+    if (this.#host.lifetime.aborted)
+      throw new OnwardError('agent/disposed', 'The agent of this goal is disposed.', {
+        next: ['Open it again, with this goal as one of its plugins, and start the goal then.'],
+      });
     const reached = fresh ? undefined : await this.#isDone();
     return await this.#alone(async () => {
       const { ending, goal: before } = this.#state();

@@ -61,13 +61,17 @@ export function planMode(options: PlanModeOptions = {}): PlanMode {
   };
   const flip = async (kind: 'mode.entered' | 'mode.left', to: Mode, by: string): Promise<void> => {
     const { host, state } = own();
+    if (host.lifetime.aborted)
+      throw new OnwardError('agent/disposed', 'The agent of this plan mode is disposed.', {
+        next: ['Open it again, with this plan mode as one of its plugins.'],
+      });
     if (state().mode !== to) await host.record(kind, { by });
   };
   return {
     name: pluginName,
     tools: [proposePlan(mayAnswer)],
     setup(host) {
-      if (loaded !== undefined)
+      if (loaded?.host.lifetime.aborted === false)
         throw new OnwardError('agent/plugin-in-use', 'This plan mode belongs to another agent already.', {
           next: ['Make one for each agent.'],
         });
@@ -80,9 +84,6 @@ export function planMode(options: PlanModeOptions = {}): PlanMode {
         if (state().unannounced) host.inject(notices[state().mode]);
         await next();
       });
-      return () => {
-        loaded = undefined;
-      };
     },
     enter: (by = 'user') => flip('mode.entered', 'planning', by),
     leave: (by = 'user') => flip('mode.left', 'acting', by),
