@@ -31,6 +31,8 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   doctor: ['onward doctor'],
   demo: ['onward demo', 'onward demo --agent claude   the real one, against a scripted model'],
   lab: ['onward lab list', 'onward lab play overloaded-twice'],
+  session: ['onward session check FILE', 'onward session check FILE --repair'],
+  'session check': ['onward session check ~/.claude/projects/FOLDER/ID.jsonl', 'onward session check FILE --repair'],
   'lab list': ['onward lab list'],
   'lab serve': ['onward lab serve --port 8080'],
   'lab play': ['onward lab play overloaded-twice --temperament reader'],

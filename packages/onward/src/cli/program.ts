@@ -3,6 +3,7 @@ import { OnwardError } from '../kernel/error.ts';
 import { addActing } from './program/acting.ts';
 import { addLooking } from './program/looking.ts';
 import { addRun } from './program/run.ts';
+import { addSession } from './program/session.ts';
 import { addTrying } from './program/trying.ts';
 import { exitCodes } from './exit-codes.ts';
 import { formatHelp } from './help-text.ts';
@@ -20,6 +21,7 @@ export async function runProgram(io: Io, argv: readonly string[], version: strin
   addRun(verbs, argv);
   addLooking(verbs);
   addActing(verbs);
+  addSession(verbs);
   addTrying(verbs);
   try {
     await program.parseAsync(argv, { from: 'user' });

@@ -18,8 +18,16 @@ export interface ReadSession {
   plan(repairs: readonly PlannedRepair[], ids: Ids): RewritePlan;
 }
 
-/** New lines by the number of the old one: none where it is left out. Lines that are not named stay as they are. */
-export type LineChanges = ReadonlyMap<number, readonly string[]>;
+/** What becomes of one line, and what stands around it. */
+export interface LineChange {
+  readonly before: readonly string[];
+  /** `undefined`: it is left out. */
+  readonly own: string | undefined;
+  readonly after: readonly string[];
+}
+
+/** Changes by the number of the line. Lines that are not named stay as they are. */
+export type LineChanges = ReadonlyMap<number, LineChange>;
 
 /** A change of the file, before the lines that it touches were read again. */
 export interface RewritePlan {

@@ -6,7 +6,7 @@ import { type Examined, examine } from './examine.ts';
 import type { Finding } from './finding.ts';
 import { type OpenSession, withSession } from './open-session.ts';
 import { type RawLine, readLines, textOf } from './read-lines.ts';
-import type { LineChanges } from './session-reader.ts';
+import type { LineChanges, SessionReader } from './session-reader.ts';
 
 /** What a repaired copy is like. */
 export interface RepairedCopy {
@@ -27,6 +27,7 @@ export interface CopyInput {
 }
 
 const NEWLINE = Buffer.from('\n');
+const FLUSH_AT = 1024 * 1024;
 
 /**
  * Writes the repaired copy of a session beside it: complete and on the disk, or not at all. Throws `session/target` when there is
@@ -71,46 +72,50 @@ async function assertFree({ open: { path, file }, to }: CopyInput): Promise<void
 }
 
 /** Line by line; what is not named by the plan goes through byte for byte. */
-async function copyLines(
-  { open: source, examined, ids }: CopyInput,
-  file: FileHandle,
-): Promise<Omit<RepairedCopy, 'path'>> {
+async function copyLines(input: CopyInput, file: FileHandle): Promise<Omit<RepairedCopy, 'path'>> {
+  const { open: source, examined, ids } = input;
   const { session, plan, reader, findings } = examined;
   const rewrite = session.plan(plan.repairs, ids);
   const outer = lineRepairs(findings);
   const changes = rewrite.write(await readTexts(source, rewrite.needs));
-  const writer = createWriter(file);
+  const writer = createWriter(file, reader);
   const changedLines: number[] = [];
   let addedLines = 0;
-  let last: number | undefined;
   for await (const line of readLines(source.file, source.size)) {
-    if (line.number >= outer.cutFrom) {
-      changedLines.push(line.number);
-      continue;
-    }
-    const texts = outer.dropped.has(line.number) ? [] : newTexts(line, changes, outer.mended);
-    if (texts !== undefined) {
-      changedLines.push(line.number);
-      addedLines += Math.max(0, texts.length - 1);
-    }
-    for (const bytes of texts?.map((text) => Buffer.from(text)) ?? [line.bytes ?? Buffer.alloc(0)]) {
-      const numbered =
-        reader.renumber === undefined || bytes.length === 0 ? undefined : reader.renumber(bytes.toString(), last);
-      last = numbered?.last ?? last;
-      const isSame = numbered === undefined || numbered.text === bytes.toString();
-      await writer.line(isSame ? bytes : Buffer.from(numbered.text), line.ended);
-    }
+    const isLost = line.number >= outer.cutFrom || outer.dropped.has(line.number);
+    const { before, own, after } = isLost ? lost : newLine(line, changes, outer.mended);
+    if (own === undefined || line.bytes?.equals(own) !== true) changedLines.push(line.number);
+    addedLines += before.length + after.length;
+    for (const bytes of [...before, ...(own === undefined ? [] : [own]), ...after])
+      // oxlint-disable-next-line no-await-in-loop -- one line after the other is the point
+      await writer.line(bytes, line.ended);
   }
   await writer.flush();
   return { changedLines, addedLines, consequences: plan.consequences };
 }
 
-function newTexts(line: RawLine, changes: LineChanges, mended: ReadonlySet<number>): readonly string[] | undefined {
-  const changed = changes.get(line.number);
-  if (changed === undefined) return mended.has(line.number) ? [textOf(line)] : undefined;
+interface NewLine {
+  readonly before: readonly Buffer[];
+  readonly own: Buffer | undefined;
+  readonly after: readonly Buffer[];
+}
+
+const lost: NewLine = { before: [], own: undefined, after: [] };
+
+function newLine(line: RawLine, changes: LineChanges, mended: ReadonlySet<number>): NewLine {
+  const change = changes.get(line.number);
+  if (change === undefined) {
+    const own = mended.has(line.number) ? Buffer.from(textOf(line)) : line.bytes;
+    return { before: [], own, after: [] };
+  }
   // The end of the line is that of the file: a carriage return belongs to it.
   const end = line.bytes?.at(-1) === 13 ? '\r' : '';
-  return changed.map((text) => (text.endsWith(end) ? text : `${text}${end}`));
+  const toBytes = (text: string): Buffer => Buffer.from(text.endsWith(end) ? text : `${text}${end}`);
+  return {
+    before: change.before.map(toBytes),
+    own: change.own === undefined ? undefined : toBytes(change.own),
+    after: change.after.map(toBytes),
+  };
 }
 
 interface LineRepairs {
@@ -145,26 +150,37 @@ interface LineWriter {
 }
 
 /** Gathers lines into writes of about a megabyte. A line gets its end when another follows, or when it had one. */
-function createWriter(file: FileHandle): LineWriter {
+function createWriter(file: FileHandle, { renumber }: SessionReader): LineWriter {
   let parts: Buffer[] = [];
   let size = 0;
   let isOpen = false;
+  let last: number | undefined;
+  const numbered = (bytes: Buffer): Buffer => {
+    if (renumber === undefined || isBlank(bytes)) return bytes;
+    const text = bytes.toString();
+    const made = renumber(text, last);
+    last = made.last;
+    return made.text === text ? bytes : Buffer.from(made.text);
+  };
   const flush = async (): Promise<void> => {
-    await file.writev(parts);
+    if (parts.length > 0) await file.writev(parts);
     parts = [];
     size = 0;
   };
   return {
     async line(bytes, ended) {
-      parts.push(...(isOpen ? [NEWLINE] : []), bytes, ...(ended ? [NEWLINE] : []));
+      const own = numbered(bytes);
+      parts.push(...(isOpen ? [NEWLINE] : []), own, ...(ended ? [NEWLINE] : []));
       isOpen = !ended;
-      size += bytes.length;
-      if (size > 1024 * 1024) await flush();
+      size += own.length;
+      if (size > FLUSH_AT) await flush();
     },
-    flush: async () => {
-      if (parts.length > 0) await flush();
-    },
+    flush,
   };
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.length < 100 && bytes.toString().trim() === '';
 }
 
 /** Nothing is handed out that would be refused again. */

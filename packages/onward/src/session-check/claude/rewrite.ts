@@ -7,7 +7,7 @@ import { LineEdits } from '../line-edits.ts';
 import type { Part, ResultPart } from '../message-form.ts';
 import { BEGINNING_LOST, INTERRUPTED, mediaNote } from '../notes.ts';
 import type { PlannedRepair } from '../plan-repair.ts';
-import type { LineChanges, RewritePlan } from '../session-reader.ts';
+import type { LineChange, LineChanges, RewritePlan } from '../session-reader.ts';
 import type { Chain } from './chain.ts';
 import type { Entry } from './entry.ts';
 
@@ -198,17 +198,17 @@ function overAdded(
 }
 
 function writeLines(draft: Draft, texts: ReadonlyMap<number, string>): LineChanges {
-  const changes = new Map<number, readonly string[]>();
+  const changes = new Map<number, LineChange>();
   const write = (addition: Addition): string => writeAddition(addition, draft, texts);
   const touched = [...draft.gone, ...draft.before.keys(), ...draft.after.keys()].map(({ line }) => line);
   const entries = new Map([...draft.before.keys(), ...draft.after.keys(), ...draft.gone].map((one) => [one.line, one]));
   for (const line of new Set([...draft.edits.lines, ...touched])) {
     const entry = entries.get(line);
     const isGone = entry !== undefined && draft.gone.has(entry);
-    const own = isGone ? [] : [draft.edits.apply(line, texts.get(line) ?? '')];
+    const own = isGone ? undefined : draft.edits.apply(line, texts.get(line) ?? '');
     const before = entry === undefined ? [] : (draft.before.get(entry) ?? []).map(write);
     const after = entry === undefined ? [] : (draft.after.get(entry) ?? []).map(write);
-    changes.set(line, [...before, ...own, ...after]);
+    changes.set(line, { before, own, after });
   }
   return changes;
 }

@@ -4,7 +4,7 @@ import { LineEdits } from '../line-edits.ts';
 import type { JsonPath, Part, Place } from '../message-form.ts';
 import { INTERRUPTED, LEFT_OUT, mediaNote } from '../notes.ts';
 import type { PlannedRepair } from '../plan-repair.ts';
-import type { LineChanges, RewritePlan } from '../session-reader.ts';
+import type { LineChange, LineChanges, RewritePlan } from '../session-reader.ts';
 
 /** Something that comes after a line. */
 type Addition =
@@ -102,11 +102,11 @@ function drop(draft: Draft, part: Part): void {
 
 function writeLines(draft: Draft, texts: ReadonlyMap<number, string>): LineChanges {
   for (const { after, addition } of draft.inside) draft.edits.addAfter(after, insideText(addition, draft, texts));
-  const changes = new Map<number, readonly string[]>();
+  const changes = new Map<number, LineChange>();
   for (const line of new Set([...draft.edits.lines, ...draft.gone, ...draft.after.keys()])) {
-    const own = draft.gone.has(line) ? [] : [draft.edits.apply(line, texts.get(line) ?? '')];
+    const own = draft.gone.has(line) ? undefined : draft.edits.apply(line, texts.get(line) ?? '');
     const after = (draft.after.get(line) ?? []).map((addition) => additionText(addition, draft, texts));
-    changes.set(line, [...own, ...after]);
+    changes.set(line, { before: [], own, after });
   }
   return changes;
 }

@@ -4,7 +4,7 @@ import { LineEdits } from '../line-edits.ts';
 import type { CallPart, JsonPath, Part, Place } from '../message-form.ts';
 import { INTERRUPTED, LEFT_OUT, mediaNote } from '../notes.ts';
 import type { PlannedRepair } from '../plan-repair.ts';
-import type { LineChanges, RewritePlan } from '../session-reader.ts';
+import type { LineChange, LineChanges, RewritePlan } from '../session-reader.ts';
 import type { Conversation } from './conversation.ts';
 
 type Addition =
@@ -105,15 +105,15 @@ function writeLines(draft: Draft, texts: ReadonlyMap<number, string>): LineChang
     draft.edits.replace(message, `{"role":"user","content":[${text(LEFT_OUT)}]}`);
     draft.edits.keep(place);
   }
-  const changes = new Map<number, readonly string[]>();
+  const changes = new Map<number, LineChange>();
   for (const line of new Set([...draft.edits.lines, ...draft.gone, ...draft.after.keys()])) {
-    const own = draft.gone.has(line) ? [] : [draft.edits.apply(line, texts.get(line) ?? '')];
+    const own = draft.gone.has(line) ? undefined : draft.edits.apply(line, texts.get(line) ?? '');
     const after = (draft.after.get(line) ?? []).map((addition) =>
       addition.kind === 'line'
         ? draft.edits.apply(addition.line, texts.get(addition.line) ?? '')
         : interrupted(addition, texts),
     );
-    changes.set(line, [...own, ...after]);
+    changes.set(line, { before: [], own, after });
   }
   return changes;
 }
