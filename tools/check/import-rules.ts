@@ -68,7 +68,12 @@ export const importRules: ImportRules = {
     { id: 'model', files: 'models/:one/**', may: [KERNEL, 'models/*'], node: true },
     { id: 'models', files: 'models/*', may: [KERNEL], node: true },
     { id: 'plugin', files: 'agent/plugins/:one/**', may: [KERNEL, 'agent/plugin.ts'], node: true },
-    { id: 'agent', files: 'agent/**', may: [KERNEL, 'models/model.ts', 'effects/effect.ts'], node: true },
+    {
+      id: 'agent',
+      files: 'agent/**',
+      may: [KERNEL, 'models/model.ts', 'models/to-failure.ts', 'effects/effect.ts'],
+      node: true,
+    },
     { id: 'adapter', files: 'supervisor/adapters/:one/**', may: [KERNEL, 'supervisor/adapter.ts'], node: true },
     { id: 'supervisor', files: 'supervisor/**', may: [KERNEL, 'processes/**'], node: true },
     {
@@ -87,7 +92,7 @@ export const importRules: ImportRules = {
     { id: 'session-check', files: 'session-check/**', may: [KERNEL], node: true },
     { id: 'acp', files: 'acp/**', may: LOOPS, node: true },
     { id: 'mcp', files: 'mcp/**', may: LOOPS, node: true },
-    { id: 'ai-sdk', files: 'ai-sdk/**', may: [...LOOPS, 'models/*', 'models/ai-sdk/**'], node: true },
+    { id: 'ai-sdk', files: 'ai-sdk/**', may: [...LOOPS, 'models/*', 'models/ai-sdk/**', 'processes/**'], node: true },
     { id: 'web', files: 'web/**', may: LOOPS, node: true },
     { id: 'lab', files: 'lab/**', may: [], node: true },
     { id: 'testing', files: 'testing/**', may: [KERNEL, ...contracts], node: true },
@@ -123,5 +128,5 @@ export const importRules: ImportRules = {
     { id: 'portable-memory-store', files: 'stores/memory/index.ts' },
     { id: 'portable-engine', files: 'engines/in-process/index.ts' },
   ],
-  doors: ['**/index.ts', KERNEL, ...VIEWS, 'engines/inbox.ts', ...contracts],
+  doors: ['**/index.ts', KERNEL, ...VIEWS, 'engines/inbox.ts', 'models/to-failure.ts', ...contracts],
 };
