@@ -212,6 +212,21 @@ describe('a goal', () => {
     expect(rig.goal.state()).toMatchObject({ rounds: 1, running: true });
   });
 
+  it('leaves a round that is over alone when the turn of somebody else is retried, and does not judge by that turn', async () => {
+    const asked: number[] = [];
+    const rig = new Rig({ done: ({ round }) => asked.push(round) === 0 });
+    await rig.goal.start();
+    await rig.round('one');
+    rig.open('yours');
+    await rig.close(failedEnd('transient'));
+    const before = asked.length;
+    rig.retry(rig.turn);
+    expect(rig.goal.state().running).toBe(false);
+    await rig.step('yours');
+    await rig.stopping();
+    expect(asked).toHaveLength(before);
+  });
+
   it.each([
     ['transient', 'blocked'],
     ['auth', 'blocked'],
@@ -339,6 +354,8 @@ describe('a goal', () => {
     const mine = rig.prompt;
     rig.open('yours');
     await rig.step('yours', { usage });
+    rig.session.emit('step.closed', { turn: rig.turn, step: 2, outcome: 'failed', usage });
+    rig.session.emit('aside.finished', { plugin: 'compaction', purpose: 'summary', model: 'm', usage });
     await rig.close();
     rig.open(mine);
     rig.session.emit('step.closed', { turn: rig.turn, step: 1, outcome: 'failed', usage });

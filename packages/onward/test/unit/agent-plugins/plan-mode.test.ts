@@ -128,6 +128,14 @@ describe('plan mode', () => {
     expect([plan.mode(), plan.proposal()?.state, plan.proposal()?.text]).toEqual(['acting', 'approved', 'One.']);
   });
 
+  it('takes neither the start nor the end of another call for the decision about a plan', () => {
+    const [session, plan] = open();
+    propose(session, 'One.');
+    session.emit('call.started', { turn: 1, step: 1, id: 'other' });
+    finish(session, { ok: true, output: '' }, 'other');
+    expect([plan.mode(), plan.proposal()?.state]).toEqual(['planning', 'open']);
+  });
+
   it('tells the model of each flip once, at the next step', async () => {
     const [session, plan] = open({ start: 'acting' });
     await plan.enter();

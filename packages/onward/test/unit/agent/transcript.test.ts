@@ -105,6 +105,15 @@ describe('the transcript', () => {
     );
   });
 
+  it('says of an attempt or a message whether its beginning is missing', () => {
+    const { events } = log(['calls']);
+    const [whole, tail] = [foldTranscript(events), foldTranscript(events.slice(4))];
+    expect(all(whole, 'attempt').map(({ partial }) => partial)).toEqual([undefined, undefined]);
+    expect(all(tail, 'attempt').map(({ partial }) => partial)).toEqual([true, undefined]);
+    const committed = events.filter(({ type }) => type === 'input.committed');
+    expect(all(foldTranscript(committed), 'message')).toMatchObject([{ id: 'm1', content: [], partial: true }]);
+  });
+
   it('never throws, whatever part of a log it is given, in whatever order', () => {
     fc.assert(
       fc.property(
