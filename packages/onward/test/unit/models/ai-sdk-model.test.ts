@@ -104,11 +104,12 @@ describe('the parts of a stream', () => {
   });
 
   test.each([
-    [{ type: 'text-delta', id: 'x', delta: 'a' }],
-    [{ type: 'reasoning-end', id: 'x' }],
-    [{ type: 'tool-input-delta', id: 'x', delta: '{' }],
-  ])('out of order are a malformed stream: %j', async (part) => {
-    expect(failureIn(await read([part, STOP])).type).toBe('malformed_chunk');
+    [[{ type: 'text-delta', id: 'x', delta: 'a' }]],
+    [[{ type: 'reasoning-end', id: 'x' }]],
+    [[{ type: 'tool-input-delta', id: 'x', delta: '{' }]],
+    [['text-start', 'text-end', 'text-end'].map((type) => ({ type, id: 'x' }))],
+  ])('out of order are a malformed stream: %j', async (wrong) => {
+    expect(failureIn(await read([...wrong, STOP])).type).toBe('malformed_chunk');
   });
 
   test('after a finish are not read, and the stream is left', async () => {
@@ -201,16 +202,33 @@ describe('a model that does not behave', () => {
     const { model } = fake([{ type: 'text-start', id: '0' }], { open: true });
     const deaf = what === 'headers' ? { ...model, doStream: async () => await new Promise(() => undefined) } : model;
     const stop = new AbortController();
+    const parts: ModelPart[] = [];
+    const readAll = async (): Promise<void> => {
+      for await (const part of aiSdkModel(deaf as LanguageModelV4).stream(REQUEST, stop.signal)) parts.push(part);
+    };
 
-    const reading = partsOf(aiSdkModel(deaf as LanguageModelV4), REQUEST, stop.signal);
-    await Promise.resolve();
+    const reading = readAll();
+    await expect.poll(() => parts.length).toBe(what === 'headers' ? 0 : 2);
     stop.abort('enough');
+    await reading;
 
-    expect(failureIn(await reading)).toEqual({
+    expect(failureIn(parts)).toEqual({
       message: 'The request was aborted.',
       type: 'aborted',
       cause: { message: 'enough' },
     });
+  });
+
+  test('is told why it is to stop, and is not asked at all after that', async () => {
+    const { model, calls } = fake([{ type: 'text-start', id: '0' }], { open: true });
+    const stop = new AbortController();
+
+    for await (const part of aiSdkModel(model).stream(REQUEST, stop.signal))
+      if (part.type === 'block') stop.abort('enough');
+    await partsOf(aiSdkModel(model), REQUEST, stop.signal);
+
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.abortSignal?.reason).toBe('enough');
   });
 
   test('by sending parts of nonsense is a failure', async () => {
@@ -315,7 +333,11 @@ describe('a request', () => {
       ],
     };
 
-    expect((await callOf({ messages: [own] })).prompt.at(-1)).toEqual({
+    const other: Message = { role: 'assistant', model: 'other', content: [{ type: 'thinking', text: 'hm' }] };
+    const { prompt } = await callOf({ messages: [own, other], system: '' });
+
+    expect(prompt).toHaveLength(1);
+    expect(prompt.at(-1)).toEqual({
       role: 'assistant',
       content: [
         { type: 'reasoning', text: '', providerOptions: opaque },

@@ -86,6 +86,16 @@ describe('A128 a hostile value', () => {
     expect(toFailure(new ProviderError('busy'))).toEqual({ message: 'busy', type: 'overloaded_error', status: 529 });
   });
 
+  test('takes nothing from what somebody put on all objects', () => {
+    // oxlint-disable-next-line eslint/no-extend-native -- what a careless library does is what this is about
+    Object.defineProperty(Object.prototype, 'statusCode', { value: 529, configurable: true });
+    try {
+      expect(toFailure({ message: 'm' })).toEqual({ message: 'm' });
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'statusCode');
+    }
+  });
+
   test('whatever it is, is turned into bounded, plain JSON', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true }), (value) => {
