@@ -37,6 +37,8 @@ export type LiveEvent =
       readonly kind: 'text' | 'thinking' | 'call';
       /** Counts the deltas of this attempt from 1; a slow reader gets several joined, with the last number. */
       readonly n: number;
+      /** The number of the first one of several that were joined: who came late sees that something is missing. */
+      readonly first?: number;
       readonly text: string;
     }
   | { readonly type: 'live.status'; readonly status: AgentStatus };
