@@ -2,3 +2,6 @@
 export { recovering } from './recovering.ts';
 export type { RecoveringOptions, RetryNotice } from './recovering-options.ts';
 export { isModelFailed, ModelFailedError } from './model-failed.ts';
+export { resumeOf, serverSentEventHeaders, toServerSentEvents, toUIMessageStream } from './ui-message-stream.ts';
+export type { UIWriterOptions } from './ui-writer.ts';
+export type { UIChunk, UIEnd, UIPlace, UIRetry } from './ui-chunk.ts';
