@@ -10,6 +10,8 @@ export type JsonPath = readonly (string | number)[];
 interface Base {
   readonly role: 'user' | 'assistant';
   readonly place: Place;
+  /** What the file counts as one answer, where it says so. */
+  readonly message?: string;
   /** Only in the mind of the check: a part that a repair will add. */
   readonly made?: true;
 }

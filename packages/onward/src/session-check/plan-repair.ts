@@ -4,7 +4,7 @@ import type { Finding, Repair } from './finding.ts';
 import { type History, isWithin, type Part } from './message-form.ts';
 import type { ProviderRules } from './provider-rules.ts';
 
-/** A repair together with the batch that its result joins: the message of the call and the results that follow it. */
+/** A repair together with the batch that its result joins: the calls of one answer and the results that follow it. */
 export interface PlannedRepair {
   readonly repair: Repair;
   readonly batch: readonly Part[];
@@ -122,14 +122,16 @@ function insertAfterCall(history: History, call: Part, parts: readonly Part[]): 
   return [...history.slice(0, at), ...parts, ...history.slice(at)];
 }
 
-/** The message of a call, and the results of it that open the message after it. */
+/** The calls of one answer, and the results of them that come right after it. */
 function batchOf(history: History, call: Part): readonly Part[] {
   const at = history.indexOf(call);
   if (at < 0) return [call];
+  const isSame = (part: Part | undefined): boolean =>
+    part?.role === call.role && part.message === call.message && (part.message !== undefined || part.kind === 'call');
   let from = at;
-  while (history[from - 1]?.role === call.role) from -= 1;
+  while (isSame(history[from - 1])) from -= 1;
   let to = at + 1;
-  while (history[to]?.role === call.role) to += 1;
+  while (isSame(history[to])) to += 1;
   const ids = new Set(history.slice(from, to).flatMap((part) => (part.kind === 'call' ? [part.id] : [])));
   const isResult = (part: Part | undefined): boolean =>
     part?.kind === 'result' ? ids.has(part.id) : part?.kind === 'media' && part.within;

@@ -78,28 +78,38 @@ function withParallels(path: readonly Entry[], entries: readonly Entry[]): reado
   for (const entry of entries) {
     if (on.has(entry)) continue;
     if (entry.message !== '') push(pieces, entry.message, entry);
-    if (isResultLine(entry)) for (const id of idsOf(entry, 'result')) push(results, id, entry);
+    if (isResultLine(entry)) push(results, entry.parent ?? '', entry);
   }
   const mine = new Map<string, Entry[]>();
   for (const entry of path) if (entry.message !== '') push(mine, entry.message, entry);
-  const answered = new Set(path.flatMap((entry) => idsOf(entry, 'result')));
-  return path.flatMap((entry) => {
+  const whole = path.flatMap((entry) => {
     const own = mine.get(entry.message) ?? [];
     if (own.at(-1) !== entry) return [entry];
     const others = pieces.get(entry.message) ?? [];
-    const open = [...own, ...others].flatMap((one) => idsOf(one, 'call')).filter((id) => !answered.has(id));
-    return [entry, ...others, ...new Set(open.flatMap((id) => results.get(id)?.slice(0, 1) ?? []))];
+    return [entry, ...others, ...[...own, ...others].flatMap(({ uuid }) => results.get(uuid) ?? [])];
   });
+  return resultsByLine(whole);
+}
+
+/** Results beside each other in the order in which they were written: some are linked in a row, some are not. */
+function resultsByLine(entries: readonly Entry[]): readonly Entry[] {
+  const sorted: Entry[] = [];
+  for (const entry of entries) {
+    let at = sorted.length;
+    while (isResultLine(entry) && isLaterResult(sorted[at - 1], entry)) at -= 1;
+    sorted.splice(at, 0, entry);
+  }
+  return sorted;
+}
+
+function isLaterResult(entry: Entry | undefined, than: Entry): boolean {
+  return entry !== undefined && isResultLine(entry) && entry.line > than.line;
 }
 
 function push(map: Map<string, Entry[]>, key: string, entry: Entry): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [entry]);
   else list.push(entry);
-}
-
-function idsOf(entry: Entry, kind: 'call' | 'result'): readonly string[] {
-  return entry.parts.flatMap((part) => (part.kind === kind ? [part.id] : []));
 }
 
 /** A line that holds results and nothing else. */

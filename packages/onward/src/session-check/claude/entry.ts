@@ -32,6 +32,8 @@ export function toEntry(line: number, value: JsonObject): Entry | undefined {
   const isShown = isMessage && value['isApiErrorMessage'] !== true;
   const role = type === 'assistant' ? 'assistant' : 'user';
   const model = asText(message['model']);
+  const id = type === 'assistant' ? asText(message['id']) : '';
+  const parts = isShown ? toParts(line, role, message['content'], model) : [];
   const parent = value['parentUuid'];
   return {
     line,
@@ -40,9 +42,9 @@ export function toEntry(line: number, value: JsonObject): Entry | undefined {
     sidechain: value['isSidechain'] === true,
     at: asText(value['timestamp']),
     role: isShown ? role : undefined,
-    parts: isShown ? toParts(line, role, message['content'], model) : [],
+    parts: id === '' ? parts : parts.map((part) => ({ ...part, message: id })),
     blocks: asList(message['content']).length,
-    message: type === 'assistant' ? asText(message['id']) : '',
+    message: id,
     model,
     boundary: value['subtype'] === 'compact_boundary' ? boundaryOf(value) : 'no',
   };

@@ -59,6 +59,9 @@ export function planTranscript(given: TranscriptRepair, ids: Ids): RewritePlan {
     const removed = draft.edits.removedFrom(line, ['message', 'content']);
     if (removed > 0 && removed === entry.blocks) draft.gone.add(entry);
   }
+  // A line that was written twice goes twice.
+  const gone = new Set([...draft.gone].map(({ uuid }) => uuid));
+  for (const entry of given.all) if (gone.has(entry.uuid)) draft.gone.add(entry);
   const parents = relink(given, draft);
   for (const [entry, parent] of parents)
     draft.edits.replace({ line: entry.line, path: ['parentUuid'] }, JSON.stringify(parent));

@@ -109,7 +109,7 @@ export class Conversation {
     if (this.#step?.key !== key) return;
     const also: Place[] = [];
     for (const part of assistantPart(asObject(data['part']), { place, model: this.#step.model })) {
-      this.#step.parts.push(part.kind === 'call' ? { ...part, also } : part);
+      this.#step.parts.push({ ...part, message: key, ...(part.kind === 'call' ? { also } : {}) });
       if (part.kind !== 'call') continue;
       this.#ids.set(`${key} ${part.id}`, also);
       this.#stepOf.set(placeKey(place), key);
