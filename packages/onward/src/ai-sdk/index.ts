@@ -5,3 +5,4 @@ export { isModelFailed, ModelFailedError } from './model-failed.ts';
 export { resumeOf, serverSentEventHeaders, toServerSentEvents, toUIMessageStream } from './ui-message-stream.ts';
 export type { UIWriterOptions } from './ui-writer.ts';
 export type { UIChunk, UIEnd, UIPlace, UIRetry } from './ui-chunk.ts';
+export { type AiSdkTool, fromAiSdkTools, type FromAiSdkToolsOptions } from './tools.ts';
