@@ -24,7 +24,7 @@ export type EffectStage =
 /** One key, folded from the stream it shares with the others of its resource. */
 export interface EffectState {
   readonly key: string;
-  /** Hash of the payload of its first intent. */
+  /** Hash of the payload: all its intents have the same. */
   readonly payload: string;
   /** Intents so far. */
   readonly calls: number;
@@ -103,7 +103,7 @@ function apply(before: EffectState | undefined, event: Stored): EffectState {
 function intend(before: EffectState | undefined, data: EffectEventData['effect.intended']): EffectState {
   return {
     key: data.key,
-    payload: before?.payload ?? data.payload,
+    payload: data.payload,
     calls: data.n,
     firstAt: before?.firstAt ?? data.at,
     ...(data.compensates === undefined ? {} : { compensates: data.compensates }),

@@ -3,7 +3,7 @@ import { EffectRejected } from '../../../src/effects/index.ts';
 import type { EffectOutcome } from '../../../src/effects/effect.ts';
 import { answerQuestion, listQuestions } from '../../../src/effects/index.ts';
 import { effectEventTable } from '../../../src/effects/effect-events.ts';
-import { asKind, effectRig, leased, never, publish, testService, withAppend } from './support/effect-rig.ts';
+import { asKind, effectRig, holderOf, leased, never, publish, testService, withAppend } from './support/effect-rig.ts';
 
 const alone = { owner: '' };
 const lost = (): never => {
@@ -194,6 +194,22 @@ describe('an effect whose outcome is unknown', () => {
     expect(accepted).toHaveLength(0);
   });
 
+  test('the life of its key begins with the first call, not with the latest', async () => {
+    const rig = effectRig();
+    const { calls } = testService({ afterwards: () => new Promise(() => {}), more: { keyLifetimeMs: 60_000 } });
+    for (const [process, ms] of [
+      ['a', 30_000],
+      ['b', 30_000],
+    ] as const) {
+      void rig.ledger(process).run(publish, calls, alone, never);
+      await rig.clock.advance(0);
+      rig.kill(process);
+      rig.clock.jump(ms);
+    }
+    expect(await rig.types()).toEqual(['effect.intended', 'effect.unknown', 'effect.intended']);
+    expect(await rig.ledger('c').run(publish, calls, alone, never)).toMatchObject({ kind: 'waiting' });
+  });
+
   test('absent is believed, and the call made again, only after the time to settle', async () => {
     const rig = effectRig();
     const { calls, accepted, lookups } = testService({
@@ -325,6 +341,28 @@ describe('one key, one resource', () => {
     resolve();
     expect(await first).toMatchObject({ kind: 'accepted' });
     expect(accepted).toHaveLength(1);
+  });
+
+  test('O63 one who waits for the other in its process stops waiting when it is aborted', async () => {
+    const rig = effectRig();
+    const { calls, accepted } = testService({ afterwards: () => new Promise(() => {}) });
+    const ledger = rig.ledger('a');
+    void ledger.run(publish, calls, alone, never);
+    const stop = new AbortController();
+    const second = ledger.run(publish, calls, alone, stop.signal);
+    await rig.clock.advance(0);
+    stop.abort();
+    expect(await second).toMatchObject({ kind: 'refused', because: 'aborted' });
+    expect(accepted).toHaveLength(1);
+  });
+
+  test('O63 a live process that has the key without an intent yet is one in flight', async () => {
+    const rig = effectRig();
+    const { calls, accepted } = testService();
+    const ledger = rig.ledger('b');
+    await rig.journal.claim(`effect-run:${ledger.keyOf(publish)}`, holderOf('a'), 15_000);
+    expect(await ledger.run(publish, calls, alone, never)).toMatchObject({ kind: 'in-flight' });
+    expect(accepted).toEqual([]);
   });
 
   test('another key on the same resource is refused while the first is open, and not afterwards', async () => {
@@ -510,6 +548,72 @@ describe('a fence', () => {
       expect(accepted).toHaveLength(1);
     },
   );
+
+  test('O64 one who is stopped between intent and call does not call either when only its session was taken over', async () => {
+    const rig = effectRig();
+    const { calls, accepted } = testService();
+    const old = await leased(rig, 'session:s', 'a');
+    const journal = withAppend(rig.journal, async (batch) => {
+      const appended = await rig.journal.append(batch);
+      await leased(rig, 'session:s', 'b');
+      return appended;
+    });
+    const zombie = rig.ledger('a', { journal }).run(publish, calls, old, never);
+    expect(await zombie).toMatchObject({ kind: 'refused', because: 'stale-fence' });
+    expect(accepted).toEqual([]);
+  });
+
+  test('one whose lease ran out, though nobody took its session, does not call what another has done since', async () => {
+    const rig = effectRig();
+    const { calls, accepted } = testService({ lookup: 'true', more: { settleMs: 0 } });
+    const old = await leased(rig, 'session:s', 'a');
+    const journal = withAppend(rig.journal, async (batch) => {
+      const appended = await rig.journal.append(batch);
+      rig.clock.jump(15_000);
+      await rig.ledger('b').run(publish, calls, await leased(rig, 'session:t', 'b'), never);
+      return appended;
+    });
+    const outcome = await rig.ledger('a', { journal }).run(publish, calls, old, never);
+    expect(outcome).toMatchObject({ kind: 'accepted', receipt: 'receipt-1', repeated: true });
+    expect(accepted).toHaveLength(1);
+  });
+
+  test.each(['happened', 'give-up'])(
+    'a receipt under a valid fence, after a person said %s, changes nothing',
+    async (choice) => {
+      const rig = effectRig();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const { calls } = testService({ afterwards: () => promise });
+      const first = rig.ledger('a').run(publish, calls, await leased(rig, 'session:s', 'a'), never);
+      await rig.clock.advance(0);
+      rig.clock.jump(15_000);
+      const other = await leased(rig, 'session:t', 'b');
+      const ledger = rig.ledger('b');
+      const { question } = asKind(await ledger.run(publish, calls, other, never), 'waiting');
+      await answerQuestion(rig.journal, question.id, { choice, by: 'me', value: 'mine' }, rig.clock);
+      const said = await ledger.run(publish, calls, other, never);
+      resolve();
+      const outcome = await first;
+      expect(outcome.kind).toBe(choice === 'happened' ? 'accepted' : 'refused');
+      expect(await ledger.run(publish, calls, other, never)).toEqual(said);
+      expect((await rig.types()).at(-1)).toBe('effect.receipt-late');
+    },
+  );
+
+  test('a receipt under a valid fence answers the question that was asked meanwhile', async () => {
+    const rig = effectRig();
+    const stop = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { calls } = testService({ afterwards: () => promise });
+    const running = rig.ledger('a').run(publish, calls, await leased(rig, 'session:s', 'a'), stop.signal);
+    await rig.clock.advance(0);
+    stop.abort();
+    expect(await running).toMatchObject({ kind: 'waiting' });
+    resolve();
+    await rig.clock.advance(0);
+    expect((await rig.types()).at(-1)).toBe('effect.accepted');
+    expect(await listQuestions(rig.journal)).toMatchObject([{ state: 'expired', because: 'its receipt came' }]);
+  });
 
   test('an intent of a session that was opened anew is one of a crash', async () => {
     const rig = effectRig();
