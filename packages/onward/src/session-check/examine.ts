@@ -89,7 +89,7 @@ function withTornTail(
   findings: readonly Finding[],
   last: { readonly line: RawLine; readonly decoded: DecodedLine } | undefined,
 ): readonly Finding[] {
-  if (last === undefined || last.decoded.kind !== 'unreadable') return findings;
+  if (last?.decoded.kind !== 'unreadable' || last.line.ended || last.line.bytes === undefined) return findings;
   return findings.map((finding) => {
     if (finding.kind !== 'unreadable-line' || finding.line !== last.line.number) return finding;
     const says = `The last line was cut off after ${last.line.length} bytes while it was written.`;

@@ -10,33 +10,32 @@ interface Pairs {
   readonly spare: readonly ResultPart[];
 }
 
-/** In order: a result answers the oldest open call of its id; what comes before its call answers it too, out of place. */
+/**
+ * In order: a result answers the oldest open call of its id in the newest message that has one. What comes before its call
+ * answers it too, out of place.
+ */
 function pair(history: History): Pairs {
-  const open = new Map<string, CallPart[]>();
+  const open = new Map<string, { readonly message: number; readonly calls: CallPart[] }>();
   const early = new Map<string, ResultPart[]>();
   const resultOf = new Map<CallPart, ResultPart>();
   const callOf = new Map<ResultPart, CallPart>();
-  const spare: ResultPart[] = [];
-  for (const part of history) {
-    if (part.kind === 'call') push(open, part.id, part);
-    if (part.kind !== 'result') continue;
-    const call = open.get(part.id)?.shift();
-    if (call === undefined) push(early, part.id, part);
-    else {
-      resultOf.set(call, part);
-      callOf.set(part, call);
+  const answer = (result: ResultPart): boolean => {
+    const call = open.get(result.id)?.calls.shift();
+    if (call === undefined) return false;
+    resultOf.set(call, result);
+    callOf.set(result, call);
+    return true;
+  };
+  for (const [message, { parts }] of groupsOf(history).entries()) {
+    for (const part of parts) {
+      if (part.kind === 'result' && !answer(part)) push(early, part.id, part);
+      if (part.kind !== 'call') continue;
+      const known = open.get(part.id);
+      if (known?.message === message) known.calls.push(part);
+      else open.set(part.id, { message, calls: [part] });
     }
   }
-  for (const [id, results] of early) {
-    for (const result of results) {
-      const call = open.get(id)?.shift();
-      if (call === undefined) spare.push(result);
-      else {
-        resultOf.set(call, result);
-        callOf.set(result, call);
-      }
-    }
-  }
+  const spare = [...early.values()].flat().filter((result) => !answer(result));
   return { resultOf, callOf, spare };
 }
 

@@ -25,7 +25,7 @@ function readTranscript(all: readonly Entry[], id: string | undefined): ReadSess
   const chain = findChain(all);
   const history = chain.entries.flatMap(({ parts }) => parts);
   const findings = chain.broken.map(({ entry, before }): Finding => {
-    const says = 'The message that this line goes on from is not in the file; a resume would begin here.';
+    const says = 'The line that this one goes on from is not in the file: a resume may leave out all that came before.';
     return { kind: 'broken-link', line: entry.line, says, repair: { do: 'link', line: entry.line, to: before.uuid } };
   });
   const model = chain.entries.findLast((entry) => entry.role === 'assistant' && isReal(entry.model))?.model;

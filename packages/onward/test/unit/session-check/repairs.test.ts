@@ -147,6 +147,20 @@ describe.each(formats)('a session of %s', (format) => {
     expect(kindsOf(again)).toEqual([]);
   });
 
+  test('with an id that two turns share and a result lost gives each call what belongs to its own turn', async () => {
+    const shared = write(
+      format,
+      conversation(3, () => 1),
+    ).replaceAll('call_2_0', 'call_1_0');
+    const second = shared.indexOf('prompt 2');
+    const damaged = without(shared, (line) => isResult(line, 'call_1_0') && shared.indexOf(line) < second);
+    const { text, again } = await repair(damaged, createFolder());
+    expect(interrupted(text, format)).toEqual(['call_1_0']);
+    expect(piecesOf(format, text)).toContainEqual(expect.objectContaining({ id: 'call_1_0_2', text: 'out 2 0 ✓' }));
+    expect(await provider.ask(format, text)).toEqual(taken);
+    expect(kindsOf(again)).toEqual([]);
+  });
+
   test('with the result of an answered call twice keeps the first', async () => {
     const healthy = write(
       format,

@@ -88,5 +88,7 @@ function spoilLine(
       return [
         line.replace(/"text":"(prompt|answer|I look)[^"]*"/, '"text":" "').replace(/"text":" "é[^"]*""/, '"text":" "'),
       ];
+    default:
+      return kind satisfies never;
   }
 }

@@ -35,6 +35,8 @@ export function piecesOf(format: SessionFormat, text: string): readonly Piece[] 
       return lines.flatMap((line) => (line['type'] === 'response_item' ? codexPieces(asObject(line['payload'])) : []));
     case 'onward':
       return onwardPieces(lines);
+    default:
+      return format satisfies never;
   }
 }
 
@@ -152,6 +154,8 @@ function toBlock(piece: Piece): JsonObject {
       return { type: 'tool_use', id: piece.id, name: 'shell', input: {} };
     case 'result':
       return { type: 'tool_result', tool_use_id: piece.id, content: piece.text };
+    default:
+      return piece satisfies never;
   }
 }
 
@@ -171,6 +175,8 @@ export function responsesBody(pieces: readonly Piece[]): JsonObject {
         return { type: 'function_call', call_id: piece.id, name: 'shell', arguments: '{}' };
       case 'result':
         return { type: 'function_call_output', call_id: piece.id, output: piece.text };
+      default:
+        return piece satisfies never;
     }
   });
   return { model: 'lab', input };
