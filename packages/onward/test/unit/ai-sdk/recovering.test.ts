@@ -120,6 +120,19 @@ describe('waiting', () => {
   });
 });
 
+/** A ping every 30 s, and nothing else. */
+function pings(clock: FakeClock, signal: AbortSignal | undefined): ReadableStream<LanguageModelV4StreamPart> {
+  return new ReadableStream<LanguageModelV4StreamPart>(
+    {
+      async pull(controller) {
+        await clock.sleep(30_000, signal);
+        controller.enqueue({ type: 'ping' });
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 describe('silence', () => {
   test.each(['silence', 'deaf silence'] as const)(
     '%s instead of headers is given up after 60 s and asked again',
@@ -150,6 +163,22 @@ describe('silence', () => {
       expect(clock.pending()).toEqual([]);
     },
   );
+
+  test('that is broken by keep-alive pings alone is silence', async () => {
+    const inner = scriptedModel(good);
+    const { clock, model } = wrap({
+      ...inner,
+      async doStream(call) {
+        if (inner.calls.length > 0) return await inner.doStream(call);
+        inner.calls.push(call);
+        return { stream: pings(clock, call.abortSignal) };
+      },
+    } as ScriptedModel);
+    const call = readAll(model);
+    await clock.advance(120_500);
+    expect((await call).text).toBe('Hello');
+    expect(clock.pending()).toEqual([]);
+  });
 
   test('after the first word is an error within 120 s', async () => {
     const { clock, model } = wrap(scriptedModel([opening, ...says('Hel').slice(0, 2), 'deaf silence']));
