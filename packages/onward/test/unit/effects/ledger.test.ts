@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { EffectRejected } from '../../../src/effects/index.ts';
 import type { EffectOutcome } from '../../../src/effects/effect.ts';
 import { answerQuestion, listQuestions } from '../../../src/effects/index.ts';
+import { OnwardError } from '../../../src/kernel/error.ts';
 import { effectEventTable } from '../../../src/effects/effect-events.ts';
 import { asKind, effectRig, holderOf, leased, never, publish, testService, withAppend } from './support/effect-rig.ts';
 
@@ -278,6 +279,16 @@ describe('an effect that is certainly not done', () => {
     expect(accepted).toHaveLength(1);
   });
 
+  test('no other error means that nothing happened, be it one of ours', async () => {
+    const rig = effectRig();
+    const { calls } = testService({
+      afterwards: () => {
+        throw Object.assign(new OnwardError('some/code', 'It broke.'), { failure: { message: 'no' } });
+      },
+    });
+    expect(await rig.ledger('a').run(publish, calls, alone, never)).toMatchObject({ kind: 'waiting' });
+  });
+
   test('what is thrown is stored in bounds and without secrets, whatever the object does', async () => {
     const rig = effectRig();
     const hostile = new Proxy(
@@ -495,6 +506,41 @@ describe('an aborted effect', () => {
   });
 });
 
+describe('an aborted effect that others look at', () => {
+  test('a call that goes on in its process is not repeated by another, whatever the service has', async () => {
+    const rig = effectRig();
+    const stop = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { calls, accepted } = testService({ before: () => promise, lookup: 'true', more: { settleMs: 0 } });
+    const running = rig.ledger('a').run(publish, calls, alone, stop.signal);
+    await rig.clock.advance(0);
+    stop.abort();
+    expect(await running).toMatchObject({ kind: 'waiting' });
+    expect(await rig.ledger('b').run(publish, calls, alone, never)).toMatchObject({ kind: 'in-flight' });
+    resolve();
+    await rig.clock.advance(0);
+    expect(await rig.ledger('b').run(publish, calls, alone, never)).toMatchObject({ receipt: 'receipt-1' });
+    expect(accepted).toHaveLength(1);
+    expect(rig.clock.pending()).toEqual([]);
+  });
+
+  test('one that is found not to have happened leaves no question behind', async () => {
+    const rig = effectRig();
+    const { calls, accepted } = testService({ before: lost, lookup: 'true', more: { settleMs: 3_600_000 } });
+    const ledger = rig.ledger('a');
+    expect(await ledger.run(publish, calls, alone, never)).toMatchObject({ kind: 'waiting' });
+    rig.clock.jump(3_600_000);
+    const stop = new AbortController();
+    rig.breakAppends(() => {
+      stop.abort();
+      return undefined;
+    });
+    expect(await ledger.run(publish, calls, alone, stop.signal)).toMatchObject({ because: 'aborted' });
+    expect(await listQuestions(rig.journal)).toMatchObject([{ state: 'expired' }]);
+    expect(accepted).toEqual([]);
+  });
+});
+
 describe('a fence', () => {
   test('O64 a stale one opens no intent: the service hears nothing', async () => {
     const rig = effectRig();
@@ -523,6 +569,24 @@ describe('a fence', () => {
     expect(await ledger.run(publish, calls, young, never)).toMatchObject({ kind: 'accepted', receipt: 'receipt-1' });
     expect(await listQuestions(rig.journal)).toMatchObject([{ state: 'expired', question: { id: asked.question.id } }]);
     expect(accepted).toHaveLength(1);
+  });
+
+  test('O64 evidence is there once, though the store said that it could not be stored', async () => {
+    const rig = effectRig();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { calls } = testService({ afterwards: () => promise });
+    const zombie = rig.ledger('a').run(publish, calls, await leased(rig, 'session:s', 'a'), never);
+    await rig.clock.advance(0);
+    await leased(rig, 'session:s', 'b');
+    let broken = 0;
+    rig.breakAppends(([first]) => {
+      const isEvidence = first?.events[0]?.type === 'effect.receipt-late';
+      return isEvidence && (broken += 1) === 1 ? 'after' : undefined;
+    });
+    resolve();
+    await rig.clock.advance(5_000);
+    expect(await zombie).toMatchObject({ because: 'stale-fence' });
+    expect([broken, await rig.types()]).toEqual([1, ['effect.intended', 'effect.receipt-late']]);
   });
 
   test.each(['session:s', ''])(
