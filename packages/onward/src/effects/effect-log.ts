@@ -1,7 +1,7 @@
 import type { NewEvent } from '../kernel/envelope.ts';
 import { assertNever } from '../kernel/error.ts';
 import type { Append, Journal } from '../kernel/journal.ts';
-import { foldQuestion, type Question, type QuestionState, questionStream } from '../kernel/question.ts';
+import { foldQuestion, type QuestionState, questionStream } from '../kernel/question.ts';
 import { claimOf, type EffectState, foldEffects } from './effect-state.ts';
 
 /** What is on record of one key at one moment. */
@@ -89,9 +89,4 @@ export class EffectLog {
     if (fence === 'held' || (await this.journal.read(this.stream, position)).length > 0) return false;
     return fence.epoch === undefined || (await this.journal.lease(fence.stream))?.epoch === fence.epoch;
   }
-}
-
-/** The question that is open or answered, of those that an effect waits for. */
-export function pendingQuestion(view: EffectView): Question | undefined {
-  return view.question?.state === 'open' || view.question?.state === 'answered' ? view.question.question : undefined;
 }

@@ -1,10 +1,12 @@
 import { canonicalJson, type Json } from '../kernel/json.ts';
-import type { Question } from '../kernel/question.ts';
+import type { Append } from '../kernel/journal.ts';
+import { type Question, type QuestionState, useAppend } from '../kernel/question.ts';
+import type { EffectSituation } from './decide-effect.ts';
 import type { EffectCalls, EffectName } from './effect.ts';
 import { resourceOf } from './key.ts';
 
 /** Version of the rules by which an unknown outcome becomes a question. */
-export const effectRules = 'effects/1';
+const effectRules = 'effects/1';
 
 /** What a person can say about an effect whose outcome nobody knows. */
 export const effectChoices = ['happened', 'did-not-happen', 'give-up'] as const;
@@ -56,4 +58,17 @@ export function shownResource(name: EffectName): string {
 /** What is sent: the declared payload, else the identity. */
 export function payloadOf(name: EffectName, calls: EffectCalls): Json {
   return calls.payload ?? name.identity;
+}
+
+/** An answer under other rules, or one that is no choice, does not count: it is asked again. */
+export function underPresentRules(state: QuestionState | undefined): EffectSituation['question'] {
+  if (state?.question.policyVersion !== effectRules) return { kind: 'none' };
+  if (state.state === 'open') return { kind: 'open' };
+  const isAnswer = state.state === 'answered' && (effectChoices as readonly string[]).includes(state.answer.choice);
+  return isAnswer ? { kind: 'answered', answer: state.answer } : { kind: 'none' };
+}
+
+/** Uses the answer up, together with what it allows. */
+export function useAnswer(question: QuestionState | undefined): readonly Append[] {
+  return question?.state === 'answered' ? [useAppend(question.question.id)] : [];
 }

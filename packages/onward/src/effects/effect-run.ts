@@ -1,20 +1,21 @@
 import { assertNever, OnwardError } from '../kernel/error.ts';
-import type { Append, Holder, Journal } from '../kernel/journal.ts';
+import type { Holder, Journal } from '../kernel/journal.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import type { Clock, Hash, Ids } from '../kernel/ports.ts';
-import { askAppend, type QuestionState, useAppend } from '../kernel/question.ts';
+import { askAppend } from '../kernel/question.ts';
 import type { Signal } from '../kernel/signal.ts';
 import { startCall } from './call-end.ts';
 import { CallerLease } from './caller-lease.ts';
 import { decideEffect, type EffectMove, type EffectSituation } from './decide-effect.ts';
-import type { EffectCaller, EffectCalls, EffectName, EffectOutcome, EffectRefusal } from './effect.ts';
+import type { EffectCaller, EffectCalls, EffectName, EffectOutcome } from './effect.ts';
 import { type CallerRef, effectEvent } from './effect-events.ts';
 import { EffectLog, type EffectView, type Written } from './effect-log.ts';
-import { effectChoices, effectQuestion, effectRules, payloadOf, shownResource } from './effect-question.ts';
+import { effectQuestion, payloadOf, shownResource, underPresentRules, useAnswer } from './effect-question.ts';
 import type { EffectStage } from './effect-state.ts';
 import { runStream } from './key.ts';
 import { lookUp } from './look-up.ts';
 import { keepReceipt, readReceipt } from './receipt.ts';
+import { type RecordedRefusal, refusalText } from './refusal-text.ts';
 import { type Ended, expirePending, recordEnd } from './record-end.ts';
 
 /** What all runs of one ledger share. */
@@ -181,12 +182,12 @@ export class EffectRun {
         const isPerson = move.from === 'person';
         const receipt = isPerson ? await keepReceipt(journal, this.#log.stream, move.answer.value) : move.receipt;
         const by = isPerson ? { by: 'person' as const, person: move.answer.by } : { by: 'late-receipt' as const };
-        const more = isPerson ? use(view) : expirePending(view, 'its receipt came');
+        const more = isPerson ? useAnswer(view.question) : expirePending(view, 'its receipt came');
         return this.#log.append(view.position, [effectEvent('effect.accepted', { ...of, receipt, ...by })], { more });
       }
       case 'give-up':
         return this.#log.append(view.position, [effectEvent('effect.given-up', { ...of, person: move.answer.by })], {
-          more: use(view),
+          more: useAnswer(view.question),
         });
       default:
         return assertNever(move, 'the effect');
@@ -267,7 +268,7 @@ export class EffectRun {
       },
       because,
     });
-    const more = because === 'person' ? use(view) : expirePending(view, 'it is safe to call again');
+    const more = because === 'person' ? useAnswer(view.question) : expirePending(view, 'it is safe to call again');
     return this.#log.append(view.position, [event], { more });
   }
 
@@ -312,40 +313,8 @@ export class EffectRun {
     return { kind: 'refused', key: this.#request.key, because: 'stale-fence', message };
   }
 
-  #refuse(because: Exclude<EffectRefusal, 'stale-fence' | 'bad-input'>, view: EffectView): EffectOutcome {
+  #refuse(because: RecordedRefusal, view: EffectView): EffectOutcome {
     const { key, name } = this.#request;
-    return { kind: 'refused', key, because, message: refusalText(because, name, view) };
+    return { kind: 'refused', key, because, message: refusalText(because, name, view.claim?.key) };
   }
-}
-
-function refusalText(
-  because: Exclude<EffectRefusal, 'stale-fence' | 'bad-input'>,
-  name: EffectName,
-  view: EffectView,
-): string {
-  switch (because) {
-    case 'other-payload':
-      return `${name.action} has this key already, with another payload. Add what differs to its identity.`;
-    case 'claimed':
-      return `${name.action} is open on this resource under another key (${view.claim?.key ?? ''}). Settle that one first.`;
-    case 'given-up':
-      return `${name.action} was given up by a person. Count its occurrence up to do it anew.`;
-    case 'aborted':
-      return `${name.action} was aborted before it was done.`;
-    default:
-      return assertNever(because, 'the refusal of an effect');
-  }
-}
-
-/** An answer under other rules, or one that is no choice, does not count: it is asked again. */
-function underPresentRules(state: QuestionState | undefined): EffectSituation['question'] {
-  if (state?.question.policyVersion !== effectRules) return { kind: 'none' };
-  if (state.state === 'open') return { kind: 'open' };
-  const isAnswer = state.state === 'answered' && (effectChoices as readonly string[]).includes(state.answer.choice);
-  return isAnswer ? { kind: 'answered', answer: state.answer } : { kind: 'none' };
-}
-
-/** Uses the answer up, together with what it allows. */
-function use({ question }: EffectView): readonly Append[] {
-  return question?.state === 'answered' ? [useAppend(question.question.id)] : [];
 }

@@ -2,7 +2,7 @@
 export { effectChoices } from './effect-question.ts';
 export { EffectRejected } from './effect-rejected.ts';
 export { createLedger, type LedgerOptions } from './ledger.ts';
-export { createOnce, journalScope, type Once, type OnceName, type OnceOptions } from './once.ts';
+export { createOnce, type Once, type OnceName, type OnceOptions } from './once.ts';
 export {
   answerQuestion,
   type AnswerInput,

@@ -28,7 +28,7 @@ export type Once = (
 ) => Promise<EffectOutcome>;
 
 /** The scope of an effect that happens once in a whole journal. */
-export const journalScope = 'journal';
+const journalScope = 'journal';
 
 const TIMEOUT_MS = 30 * 60_000;
 
