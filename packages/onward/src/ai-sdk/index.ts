@@ -1,4 +1,5 @@
 /** Beside other people's code: pieces for programs that are built on the AI SDK. */
+export { aiSdkModel, type AiSdkLanguageModel, type AiSdkModelOptions } from '../models/ai-sdk/index.ts';
 export { recovering } from './recovering.ts';
 export type { RecoveringOptions, RetryNotice } from './recovering-options.ts';
 export { isModelFailed, ModelFailedError } from './model-failed.ts';

@@ -15,9 +15,14 @@ export interface UIPlace {
 export interface UIRetry {
   /** Failed requests so far. */
   readonly failures: number;
-  /** `failed`: nobody has said yet whether it is made again. `retrying`: it is. */
-  readonly state: 'failed' | 'retrying';
+  /** `failed`: nobody has said yet whether it is made again. `waiting`: it will be, at `at`. `retrying`: it is. */
+  readonly state: 'failed' | 'waiting' | 'retrying';
   readonly message: string;
+  /** When the next request is made, ms since the epoch. */
+  readonly at?: number;
+  /** Which retry it is, and how many there may be. */
+  readonly retry?: number;
+  readonly of?: number;
 }
 
 /** Data of a `data-onward-end` part: the message ended otherwise than with an answer. */

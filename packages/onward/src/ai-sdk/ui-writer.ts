@@ -1,7 +1,7 @@
 import type { AgentEvent } from '../agent/agent-api.ts';
 import type { CallOutcome, SessionEvent, SessionEventData, TurnEnd } from '../agent/session-events.ts';
 import { assertNever } from '../kernel/error.ts';
-import type { UIChunk, UIEnd, UIPlace } from './ui-chunk.ts';
+import type { UIChunk, UIEnd, UIPlace, UIRetry } from './ui-chunk.ts';
 import { UIStep } from './ui-step.ts';
 
 /** How a message is written. */
@@ -46,6 +46,9 @@ export class UIWriter {
 
   /** The chunks for one event. */
   push(event: AgentEvent): readonly UIChunk[] {
+    const { resume } = this.#options;
+    // Whoever reads from the beginning is given the rest all the same.
+    if (resume !== undefined && 'position' in event && event.position <= resume.after) return [];
     switch (event.type) {
       case 'live.delta':
         return this.#step?.delta(event) ?? [];
@@ -80,8 +83,9 @@ export class UIWriter {
       case 'history.replaced':
       case 'cancel.requested':
       case 'aside.finished':
-      case 'plugin.recorded':
         return [];
+      case 'plugin.recorded':
+        return this.#recorded(event);
       default:
         return assertNever(event, 'the UI message stream');
     }
@@ -158,8 +162,22 @@ export class UIWriter {
     return [...chunks, { type: 'finish-step' }, this.#placed(position, false)];
   }
 
-  #retry(state: 'failed' | 'retrying'): UIChunk {
-    const data = { failures: this.#failures, state, message: this.#lastFailure };
+  /** The wait before a retry, as the plugin that retries puts it on record. */
+  #recorded({
+    data: { plugin, kind, data },
+    at,
+  }: Extract<SessionEvent, { readonly type: 'plugin.recorded' }>): readonly UIChunk[] {
+    if (plugin !== 'llm-retry' || kind !== 'retry.scheduled' || this.#failures === 0) return [];
+    const {
+      delayMs,
+      retry,
+      max: of,
+    } = data as { readonly delayMs: number; readonly retry: number; readonly max: number };
+    return [this.#retry('waiting', { at: at + delayMs, retry, of })];
+  }
+
+  #retry(state: UIRetry['state'], wait: Pick<UIRetry, 'at' | 'retry' | 'of'> = {}): UIChunk {
+    const data = { failures: this.#failures, state, message: this.#lastFailure, ...wait };
     return { type: 'data-onward-retry', id: `retry-${this.#chain}`, data };
   }
 

@@ -173,7 +173,7 @@ describe('silence', () => {
         inner.calls.push(call);
         return { stream: pings(clock, call.abortSignal) };
       },
-    } as ScriptedModel);
+    });
     const call = readAll(model);
     await clock.advance(120_500);
     expect((await call).text).toBe('Hello');

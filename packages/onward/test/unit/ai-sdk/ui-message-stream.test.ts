@@ -73,6 +73,16 @@ describe('a message in the stock reader of ai', () => {
     expect(textOf(last)).toBe('Done.');
   });
 
+  test('the wait before a retry shows with the time of its end', async () => {
+    const story = new Story().prompt().step().closeStep('failed').scheduled(500).closeTurn(failed);
+    const { last } = await render(stream(story.events));
+    expect(last.parts).toContainEqual(
+      expect.objectContaining({
+        data: { failures: 1, state: 'waiting', message: 'Overloaded', at: 1_500, retry: 1, of: 5 },
+      }),
+    );
+  });
+
   test('a failure for good ends with an error that names its class, and no half of an answer stays', async () => {
     const { last, errors } = await render(
       stream(new Story().prompt().step().live('Half').closeStep('failed').closeTurn(failed).events),

@@ -29,7 +29,7 @@ export class Story {
 
   #add<Type extends keyof SessionEventData>(type: Type, data: SessionEventData[Type]): this {
     this.#position += 1;
-    this.events.push({ ...sessionEvent(type, data), position: this.#position, at: 0 } as unknown as AgentEvent);
+    this.events.push({ ...sessionEvent(type, data), position: this.#position, at: 1_000 } as unknown as AgentEvent);
     return this;
   }
 
@@ -101,6 +101,11 @@ export class Story {
 
   result(id: string, outcome: CallOutcome = { ok: true, output: 'done' }): this {
     return this.#add('call.finished', { ...this.#at(), id, outcome });
+  }
+
+  scheduled(delayMs: number): this {
+    const data = { delayMs, retry: 1, max: 5 };
+    return this.#add('plugin.recorded', { ...this.#at(), plugin: 'llm-retry', kind: 'retry.scheduled', data });
   }
 
   closeStep(outcome: SessionEventData['step.closed']['outcome'] = 'completed'): this {
