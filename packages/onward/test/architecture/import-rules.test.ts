@@ -46,6 +46,7 @@ const BREACHES: readonly Breach[] = [
   { rule: 'supervisor', file: 'supervisor/supervise.ts', imports: '../engines/engine.ts' },
   { rule: 'handler', file: 'orchestrator/handlers/cli/index.ts', imports: '../agent/index.ts' },
   { rule: 'orchestrator', file: 'orchestrator/flow.ts', imports: '../supervisor/index.ts' },
+  { rule: 'session-check', file: 'session-check/index.ts', imports: '../supervisor/index.ts' },
   { rule: 'acp', file: 'acp/index.ts', imports: '../mcp/index.ts' },
   { rule: 'mcp', file: 'mcp/index.ts', imports: '../stores/memory/index.ts' },
   { rule: 'ai-sdk', file: 'ai-sdk/index.ts', imports: '../processes/index.ts' },

@@ -13,6 +13,8 @@ const verbs = [
   'prune',
   'doctor',
   'demo',
+  'session',
+  'session check',
   'lab',
   'lab list',
   'lab serve',
