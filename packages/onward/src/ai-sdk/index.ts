@@ -3,7 +3,13 @@ export { aiSdkModel, type AiSdkLanguageModel, type AiSdkModelOptions } from '../
 export { recovering } from './recovering.ts';
 export type { RecoveringOptions, RetryNotice } from './recovering-options.ts';
 export { isModelFailed, ModelFailedError } from './model-failed.ts';
-export { resumeOf, serverSentEventHeaders, toServerSentEvents, toUIMessageStream } from './ui-message-stream.ts';
+export {
+  resumeOf,
+  serverSentEventHeaders,
+  toServerSentEvents,
+  toUIMessageStream,
+  type UIMessageStreamOptions,
+} from './ui-message-stream.ts';
 export type { UIWriterOptions } from './ui-writer.ts';
 export type { UIChunk, UIEnd, UIPlace, UIRetry } from './ui-chunk.ts';
 export { type AiSdkTool, fromAiSdkTools, type FromAiSdkToolsOptions } from './tools.ts';

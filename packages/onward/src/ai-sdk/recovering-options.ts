@@ -39,6 +39,12 @@ export interface RecoveringOptions {
    * that a cut anywhere is recovered and the text still comes once, but nothing of it is live.
    */
   readonly hold?: 'first-part' | 'whole';
+  /**
+   * How a failure of `streamText` surfaces. `part` (default): as the AI SDK does it, as an `error` part; `onError` hears of it and
+   * `finishReason` is `error`, but `result.text` still resolves, to half a text. `throw`: the stream then errors, too, so that
+   * `result.text` rejects with the failure. The `pipe...ToResponse()` of `ai` reject, too, and end the process if nobody catches it.
+   */
+  readonly surface?: 'part' | 'throw';
   /** Told before each wait. What it throws changes nothing. */
   readonly onRetry?: (notice: RetryNotice) => void;
   readonly clock?: Clock;
@@ -60,6 +66,7 @@ const defaults: Recovering = {
   idleMs: 120_000,
   generateMs: 600_000,
   hold: 'first-part',
+  surface: 'part',
   onRetry: () => undefined,
   clock: systemClock,
   random: systemRandom,
@@ -78,6 +85,7 @@ export function checkRecovering(options: RecoveringOptions): Recovering {
   for (const name of times) whole(name, all[name], longestMs);
   if (all.initialMs > all.maxMs) throw bad('initialMs', 'at most maxMs', all.initialMs);
   if (!['first-part', 'whole'].includes(all.hold)) throw bad('hold', "'first-part' or 'whole'", all.hold);
+  if (!['part', 'throw'].includes(all.surface)) throw bad('surface', "'part' or 'throw'", all.surface);
   if (typeof all.onRetry !== 'function') throw bad('onRetry', 'a function', all.onRetry);
   return { ...all, policy: policyOf(all) };
 }

@@ -14,10 +14,9 @@ import { createRecovery, type Recovery } from './recovery.ts';
 /**
  * The same model, recovering: for `streamText`, `generateText` and whatever takes an AI SDK model. A failed request (an
  * error, a cut, a stall, an answer of nothing) is made again within bounds as long as nothing of its answer was shown.
- * What surfaces is a `ModelFailedError`, in a stream as an `error` part and then as the error of the stream itself: so
- * `onError` hears of it, and `result.text` rejects instead of resolving to half an answer. Nothing around it tries
- * again, except `streamRetries` of `streamText`, which must stay unset. A cancelled call throws the signal's reason.
- * Throws `ai-sdk/bad-model` and `ai-sdk/bad-option` at once.
+ * What surfaces is a `ModelFailedError`: thrown by `generateText`, and in a stream as the option `surface` says. Nothing
+ * around it tries again, except `streamRetries` of `streamText`, which must stay unset. A cancelled call throws the
+ * signal's reason. Throws `ai-sdk/bad-model` and `ai-sdk/bad-option` at once.
  */
 export function recovering(model: LanguageModelV4, options: RecoveringOptions = {}): LanguageModelV4 {
   if (typeof model !== 'object' || model === null || model.specificationVersion !== 'v4')
@@ -63,13 +62,13 @@ async function openAnswer(
     const opened = await holdBack(attempt, settings.hold);
     switch (opened.kind) {
       case 'held':
-        return { ...attempt.meta, stream: release(opened.parts, attempt, recovery) };
+        return { ...attempt.meta, stream: release(opened.parts, { attempt, recovery, settings }) };
       case 'cancelled':
         throw opened.reason;
       case 'failed': {
         // oxlint-disable-next-line no-await-in-loop -- and so is the wait between them
         const error = await recovery.answer(opened, call.abortSignal);
-        if (error !== undefined) return { ...attempt.meta, stream: failing(error) };
+        if (error !== undefined) return { ...attempt.meta, stream: failing(error, call, settings) };
         break;
       }
       default:
@@ -95,18 +94,23 @@ async function holdBack(attempt: StreamAttempt, hold: Recovering['hold']): Promi
   }
 }
 
+interface Release {
+  readonly attempt: StreamAttempt;
+  readonly recovery: Recovery;
+  readonly settings: Recovering;
+}
+
 /** What was held back, then the rest as it comes. Nothing is read before somebody asks for it. */
 function release(
   held: readonly LanguageModelV4StreamPart[],
-  attempt: StreamAttempt,
-  recovery: Recovery,
+  { attempt, recovery, settings }: Release,
 ): ReadableStream<LanguageModelV4StreamPart> {
   let index = 0;
   let failed: ModelFailedError | undefined;
   return new ReadableStream<LanguageModelV4StreamPart>(
     {
       async pull(controller) {
-        if (failed !== undefined) return controller.error(failed);
+        if (failed !== undefined) return end(controller, failed, settings);
         const part = held[index++];
         if (part !== undefined) return controller.enqueue(part);
         const step = await attempt.next();
@@ -130,17 +134,41 @@ function release(
   );
 }
 
-/** A stream of one error: as a part for whoever looks at parts, and as its end for whoever does not. */
-function failing(error: ModelFailedError): ReadableStream<LanguageModelV4StreamPart> {
+/**
+ * A failure before anything was shown. In its first step `streamText` answers a model that throws with a `result.text` that
+ * rejects. In a later one it would resolve to the text of the step before, as if that were the answer; an `error` part
+ * prevents that.
+ */
+function failing(
+  error: ModelFailedError,
+  call: LanguageModelV4CallOptions,
+  settings: Recovering,
+): ReadableStream<LanguageModelV4StreamPart> {
+  if (settings.surface === 'part' && call.prompt.at(-1)?.role !== 'tool') throw error;
   let told = false;
   return new ReadableStream<LanguageModelV4StreamPart>(
     {
       pull(controller) {
-        if (told) return controller.error(error);
+        if (told) return end(controller, error, settings);
         told = true;
         return controller.enqueue({ type: 'error', error });
       },
     },
     { highWaterMark: 0 },
   );
+}
+
+function end(
+  controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>,
+  error: ModelFailedError,
+  { surface }: Recovering,
+): void {
+  switch (surface) {
+    case 'part':
+      return controller.close();
+    case 'throw':
+      return controller.error(error);
+    default:
+      return assertNever(surface, 'recovering()');
+  }
 }

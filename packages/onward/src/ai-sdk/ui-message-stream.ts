@@ -2,6 +2,12 @@ import type { AgentEvent } from '../agent/agent-api.ts';
 import type { UIChunk, UIPlace } from './ui-chunk.ts';
 import { UIWriter, type UIWriterOptions } from './ui-writer.ts';
 
+/** How a message is streamed. */
+export interface UIMessageStreamOptions extends UIWriterOptions {
+  /** Told when the events cannot be read; what it returns is the sentence for the page. Default: one that says no more. */
+  readonly onError?: (error: unknown) => string;
+}
+
 /**
  * The events of one prompt (`handle.events()`) as the chunks of one assistant message for `useChat`. Text is live; an attempt
  * that fails is taken back and the next one takes its place, so that the message has each text once, now and after a
@@ -11,7 +17,7 @@ import { UIWriter, type UIWriterOptions } from './ui-writer.ts';
  */
 export function toUIMessageStream(
   events: AsyncIterable<AgentEvent>,
-  options: UIWriterOptions = {},
+  options: UIMessageStreamOptions = {},
 ): ReadableStream<UIChunk> {
   const writer = new UIWriter(options);
   const iterator = events[Symbol.asyncIterator]();
@@ -31,7 +37,10 @@ export function toUIMessageStream(
         try {
           await fill();
         } catch (error) {
-          return controller.error(error);
+          // A stream that errors would end the process of a route that pipes it.
+          const errorText = options.onError?.(error) ?? 'The session could not be read.';
+          controller.enqueue({ type: 'error', errorText });
+          return controller.close();
         }
         for (const chunk of queue.splice(0)) controller.enqueue(chunk);
         if (writer.over) controller.close();

@@ -1,19 +1,25 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { generateText, isStepCount, streamText, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { isModelFailed, recovering, type RecoveringOptions } from '../../../src/ai-sdk/index.ts';
 import { isOnwardError } from '../../../src/kernel/error.ts';
-import type { Fault, FaultRule, ModelServer, Place } from '../../../src/lab/index.ts';
+import type { Fault, FaultRule, ModelServer, Place, Script } from '../../../src/lab/index.ts';
 import { effectStep, startModelServer } from '../../../src/lab/index.ts';
 import { modelOf, type Wire, WIRES } from './support/wires.ts';
 
 /** Waits of no length: what is tested is whether and what, never how long. */
-const QUICK: RecoveringOptions = { initialMs: 0, maxMs: 0 };
+const QUICK: RecoveringOptions = { initialMs: 0, maxMs: 0, surface: 'throw' };
 const STEP = effectStep('one', 1);
 const FINAL = 'All steps are done: one.';
 
+function scriptOf(faults: readonly FaultRule[]): Script {
+  return { task: { steps: [STEP] }, temperament: 'naive', faults };
+}
+
 function lab(faults: readonly FaultRule[] = []): Promise<ModelServer> {
-  return startModelServer({ script: { task: { steps: [STEP] }, temperament: 'naive', faults } });
+  return startModelServer({ script: scriptOf(faults) });
 }
 
 /** Counts its runs: a second one would be a second side effect. */
@@ -38,6 +44,9 @@ interface Played {
   readonly runs: readonly string[];
   /** What `result.text` rejected with; `undefined` for a success. */
   readonly error: unknown;
+  /** What `result.text` and `result.finishReason` resolved to. */
+  readonly result?: string;
+  readonly finish?: string;
   /** What `onError` heard. */
   readonly heard: readonly unknown[];
 }
@@ -53,14 +62,12 @@ async function stream(server: ModelServer, wire: Wire, options: RecoveringOption
     onError: ({ error }) => void heard.push(error),
   });
   let text = '';
-  let error: unknown;
   try {
     for await (const delta of result.textStream) text += delta;
-    await result.text;
+    return { text, runs, error: undefined, result: await result.text, finish: await result.finishReason, heard };
   } catch (thrown) {
-    error = thrown;
+    return { text, runs, error: thrown, heard };
   }
-  return { text, runs, error, heard };
 }
 
 async function generate(server: ModelServer, wire: Wire, options: RecoveringOptions = QUICK): Promise<Played> {
@@ -126,13 +133,53 @@ describe.each(WIRES)('%s', (wire) => {
     expect(server.requests.length).toBeLessThanOrEqual(3);
   });
 
-  test('R81 what breaks after the first part is an error everywhere, and never a success with half the text', async () => {
-    await using server = await lab([{ from: 2, fault: { kind: 'error-event', at: 'text', error: 'overloaded' } }]);
-    const played = await stream(server, wire);
-    expect(played.error).toMatchObject({ class: 'transient', forwarded: true, isRetryable: false });
-    expect(played.heard).toEqual([played.error]);
-    expect(isModelFailed(played.error) && isOnwardError(played.error, 'ai-sdk/model-failed')).toBe(true);
+  const brokenText: FaultRule = { from: 2, fault: { kind: 'error-event', at: 'text', error: 'overloaded' } };
+
+  test('R81 what breaks after the first part is an error for all who look, and never logged as a success', async () => {
+    await using server = await lab([brokenText]);
+    const thrown = await stream(server, wire);
+    expect(thrown.error).toMatchObject({ class: 'transient', forwarded: true, isRetryable: false });
+    expect(thrown.heard).toEqual([thrown.error]);
+    expect(isModelFailed(thrown.error) && isOnwardError(thrown.error, 'ai-sdk/model-failed')).toBe(true);
     expect(server.requests).toHaveLength(2);
+
+    server.setScript(scriptOf([brokenText]));
+    const part = await stream(server, wire, { ...QUICK, surface: 'part' });
+    expect(part).toMatchObject({ error: undefined, finish: 'error', heard: [{ class: 'transient', forwarded: true }] });
+  });
+
+  test('a later step that fails before its first word does not pass for the answer of the step before', async () => {
+    await using server = await lab([{ from: 2, to: null, fault: error('unauthorised') }]);
+    const played = await stream(server, wire, { ...QUICK, surface: 'part' });
+    expect(played).toMatchObject({
+      result: '',
+      finish: 'error',
+      heard: [{ class: 'auth', statusCode: 401, requests: 1 }],
+    });
+  });
+
+  test('a route that pipes a broken answer tells the page, and lives', async () => {
+    await using server = await lab([brokenText]);
+    const route = createServer((_request, response) => {
+      const model = recovering(modelOf(wire, server.url), { initialMs: 0, maxMs: 0 });
+      const { tools } = shell();
+      const result = streamText({
+        model,
+        prompt: 'Do the task.',
+        tools,
+        stopWhen: isStepCount(10),
+        onError: () => undefined,
+      });
+      // As the documentation of `ai` has it: nobody waits for it.
+      void result.pipeUIMessageStreamToResponse(response, {
+        onError: (thrown) => (isModelFailed(thrown) ? thrown.class : ''),
+      });
+    });
+    await new Promise<void>((resolve) => void route.listen(0, '127.0.0.1', resolve));
+    const body = await (await fetch(`http://127.0.0.1:${(route.address() as AddressInfo).port}`)).text();
+    await new Promise<unknown>((resolve) => void route.close(resolve));
+    expect(body).toContain('{"type":"error","errorText":"transient"}');
+    expect(body).toContain('"finishReason":"error"');
   });
 
   test('R80 an error event after tool results repeats the model call and no tool', async () => {

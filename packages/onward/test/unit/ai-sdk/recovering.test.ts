@@ -32,7 +32,13 @@ function wrap(inner: ScriptedModel, options: RecoveringOptions = {}): Set {
   const clock = createFakeClock();
   const notices: RetryNotice[] = [];
   const random = { next: () => 0.5 };
-  const model = recovering(inner, { clock, random, onRetry: (notice) => notices.push(notice), ...options });
+  const model = recovering(inner, {
+    clock,
+    random,
+    onRetry: (notice) => notices.push(notice),
+    surface: 'throw',
+    ...options,
+  });
   return { clock, notices, model };
 }
 
@@ -366,6 +372,23 @@ describe('a cancel', () => {
   });
 });
 
+const play = async (
+  model: LanguageModelV4,
+): Promise<{ text: string; thrown: unknown; result: unknown; finish: unknown; heard: unknown[] }> => {
+  const heard: unknown[] = [];
+  const stream = streamText({ model, prompt: 'Hi', onError: ({ error }) => void heard.push(error) });
+  let text = '';
+  let thrown: unknown;
+  try {
+    for await (const delta of stream.textStream) text += delta;
+  } catch (error) {
+    thrown = error;
+  }
+  const result = await Promise.resolve(stream.text).catch((error: unknown) => error);
+  const why = await Promise.resolve(stream.finishReason).catch((error: unknown) => error);
+  return { text, thrown, result, finish: why, heard };
+};
+
 describe('what surfaces', () => {
   test('has the headers and the cause, and never the prompt', async () => {
     const { clock, model } = wrap(scriptedModel([{ throws: overloaded({ 'request-id': 'req_1' }) }]), { retries: 0 });
@@ -378,19 +401,30 @@ describe('what surfaces', () => {
     expect(JSON.stringify({ ...(error as object), cause: undefined })).not.toContain('prompt');
   });
 
-  test('reaches onError, the stream and the text of streamText as one and the same', async () => {
-    const { model } = wrap(scriptedModel([opening, ...says('Hel'), { throws: overloaded() }]));
-    const heard: unknown[] = [];
-    const result = streamText({ model, prompt: 'Hi', onError: ({ error }) => void heard.push(error) });
-    let text = '';
-    const thrown = await (async () => {
-      for await (const delta of result.textStream) text += delta;
-      return undefined;
-    })().catch((error: unknown) => error);
+  const breaks: readonly Act[] = [opening, ...says('Hel'), { throws: overloaded() }];
+
+  test('is a part of a stream by default: onError hears of it, and the finish says so', async () => {
+    const { text, thrown, finish: why, heard } = await play(wrap(scriptedModel(breaks), { surface: 'part' }).model);
+    expect({ text, thrown, why }).toEqual({ text: 'Hel', thrown: undefined, why: 'error' });
+    expect(heard).toMatchObject([{ code: 'ai-sdk/model-failed', forwarded: true }]);
+  });
+
+  test('rejects the text where it is asked to throw, with one and the same error everywhere', async () => {
+    const { text, thrown, result, heard } = await play(wrap(scriptedModel(breaks)).model);
     expect(text).toBe('Hel');
     expect(isModelFailed(thrown)).toBe(true);
-    await expect(result.text).rejects.toBe(thrown);
     expect(heard).toEqual([thrown]);
+    expect(result).toBe(thrown);
+  });
+
+  test('before anything was shown rejects the text of a first step either way', async () => {
+    for (const surface of ['part', 'throw'] as const) {
+      const { result, heard } = await play(
+        wrap(scriptedModel([{ throws: overloaded() }]), { surface, retries: 0 }).model,
+      );
+      expect(result).toBeInstanceOf(Error);
+      expect(heard).toMatchObject([{ code: 'ai-sdk/model-failed', forwarded: false }]);
+    }
   });
 });
 
@@ -404,6 +438,7 @@ describe('misuse', () => {
     [{ initialMs: 2, maxMs: 1 }, 'initialMs'],
     [{ idleMs: '5' }, 'idleMs'],
     [{ hold: 'all' }, 'hold'],
+    [{ surface: 'maybe' }, 'surface'],
     [{ onRetry: 1 }, 'onRetry'],
     [{ retry: 5 }, 'retry'],
     [{ policy: {} }, 'policy'],

@@ -247,6 +247,18 @@ describe('a message in the stock reader of ai', () => {
   });
 });
 
+test('events that cannot be read are an error of the message, which says no more than it should', async () => {
+  const damaged = async function* (): AsyncGenerator<AgentEvent> {
+    yield* new Story().prompt().step().live('Half').events;
+    throw new Error('secret place');
+  };
+  const heard: unknown[] = [];
+  const onError = (error: unknown): string => `sorry ${heard.push(error)}`;
+  expect((await render(toUIMessageStream(damaged()))).errors).toEqual(['The session could not be read.']);
+  expect((await render(toUIMessageStream(damaged(), { onError }))).errors).toEqual(['sorry 1']);
+  expect(heard).toEqual([new Error('secret place')]);
+});
+
 describe('a question', () => {
   test('ends the stream, so that the reader can answer it, and the same message goes on afterwards', async () => {
     const story = asking();
