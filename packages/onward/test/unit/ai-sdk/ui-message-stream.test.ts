@@ -247,11 +247,12 @@ describe('a message in the stock reader of ai', () => {
   });
 });
 
+async function* damaged(): AsyncGenerator<AgentEvent> {
+  yield* new Story().prompt().step().live('Half').events;
+  throw new Error('secret place');
+}
+
 test('events that cannot be read are an error of the message, which says no more than it should', async () => {
-  const damaged = async function* (): AsyncGenerator<AgentEvent> {
-    yield* new Story().prompt().step().live('Half').events;
-    throw new Error('secret place');
-  };
   const heard: unknown[] = [];
   const onError = (error: unknown): string => `sorry ${heard.push(error)}`;
   expect((await render(toUIMessageStream(damaged()))).errors).toEqual(['The session could not be read.']);
