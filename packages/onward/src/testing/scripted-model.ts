@@ -208,12 +208,31 @@ function failed(failure: Failure): ModelPart {
   return { type: 'failed', failure };
 }
 
-function frozenCopy(request: ModelRequest): ModelRequest {
-  return freeze(structuredClone(request));
+/** A frozen copy. What can no longer change is shared, so that a long history is not copied for each request. */
+function frozenCopy({ system, messages, tools, settings }: ModelRequest): ModelRequest {
+  return Object.freeze({
+    system,
+    messages: Object.freeze(messages.map(frozen)),
+    tools: Object.freeze(tools.map(frozen)),
+    settings: frozen(settings),
+  });
 }
 
-function freeze<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const item of Object.values(value)) freeze(item);
-  return Object.freeze(value);
+function frozen<Value>(value: Value): Value {
+  if (isDeeplyFrozen(value)) return value;
+  const copy = Array.isArray(value)
+    ? value.map(frozen)
+    : Object.fromEntries(Object.entries(value as object).map(([key, inner]) => [key, frozen<unknown>(inner)]));
+  deeplyFrozen.add(Object.freeze(copy));
+  return copy as Value;
+}
+
+/** What is known to be frozen all the way down. */
+const deeplyFrozen = new WeakSet();
+
+function isDeeplyFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || deeplyFrozen.has(value)) return true;
+  if (!Object.isFrozen(value) || !Object.values(value).every(isDeeplyFrozen)) return false;
+  deeplyFrozen.add(value);
+  return true;
 }
