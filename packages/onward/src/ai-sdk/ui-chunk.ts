@@ -62,6 +62,6 @@ export type UIChunk =
   | { type: 'abort'; reason: string }
   | {
       type: 'finish';
-      finishReason: 'stop' | 'length' | 'error' | 'tool-calls' | 'interrupted' | 'other';
+      finishReason?: 'stop' | 'length' | 'error' | 'tool-calls' | 'interrupted' | 'other';
       messageMetadata: Metadata;
     };

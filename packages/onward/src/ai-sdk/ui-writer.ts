@@ -46,9 +46,18 @@ export class UIWriter {
 
   /** The chunks for one event. */
   push(event: AgentEvent): readonly UIChunk[] {
+    return this.#isKnown(event) ? [] : this.#write(event);
+  }
+
+  /** Whoever reads from the beginning is given the rest all the same, and how the part before it ended. */
+  #isKnown(event: AgentEvent): boolean {
     const { resume } = this.#options;
-    // Whoever reads from the beginning is given the rest all the same.
-    if (resume !== undefined && 'position' in event && event.position <= resume.after) return [];
+    if (resume === undefined || !('position' in event) || event.position > resume.after) return false;
+    if (event.type === 'turn.closed') this.#end = event.data.end;
+    return true;
+  }
+
+  #write(event: AgentEvent): readonly UIChunk[] {
     switch (event.type) {
       case 'live.delta':
         return this.#step?.delta(event) ?? [];
@@ -95,8 +104,10 @@ export class UIWriter {
   end(): readonly UIChunk[] {
     if (this.over) return [];
     this.over = true;
-    const end: TurnEnd = this.#turnOpen || this.#end === undefined ? { reason: 'interrupted' } : this.#end;
-    return [...this.#start(), ...this.#ended(end)];
+    const end: TurnEnd | undefined = this.#turnOpen ? { reason: 'interrupted' } : this.#end;
+    // There was nothing more to tell, not even how it ended.
+    const none: UIChunk = { type: 'finish', messageMetadata: { onward: this.#place } };
+    return [...this.#start(), ...(end === undefined ? [none] : this.#ended(end))];
   }
 
   #start(): readonly UIChunk[] {

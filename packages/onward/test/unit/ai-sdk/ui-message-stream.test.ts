@@ -335,6 +335,16 @@ describe('a reader that went away', () => {
     );
   });
 
+  test('at the very end hears how it ended, if that is known, and nothing that is not so', async () => {
+    const { events } = new Story().prompt().step().block('x').answered().closeStep().closeTurn(completed);
+    const { last } = await render(stream(events));
+    const resume = resumeOf(last);
+    const fromBeginning = await listOf(toUIMessageStream(eventsAfter(events, 0), { ...(resume && { resume }) }));
+    expect(fromBeginning).toEqual([expect.objectContaining({ type: 'finish', finishReason: 'stop' })]);
+    const rest = await listOf(stream(events, { ...(resume && { resume }) }));
+    expect(rest).toEqual([{ type: 'finish', messageMetadata: { onward: resume } }]);
+  });
+
   test('stops the reading at once, also while nothing comes', async () => {
     let returned = 0;
     const events: AsyncIterable<AgentEvent> = {
