@@ -218,17 +218,32 @@ function frozenCopy({ system, messages, tools, settings }: ModelRequest): ModelR
   });
 }
 
+/** The copy that was made of an object last. */
+const copies = new WeakMap<object, object>();
+/** What is known to be frozen all the way down. */
+const deeplyFrozen = new WeakSet();
+
 function frozen<Value>(value: Value): Value {
-  if (isDeeplyFrozen(value)) return value;
+  if (typeof value !== 'object' || value === null || isDeeplyFrozen(value)) return value;
+  const last = copies.get(value);
+  if (last !== undefined && hasSameFields(value, last)) return last as Value;
   const copy = Array.isArray(value)
     ? value.map(frozen)
-    : Object.fromEntries(Object.entries(value as object).map(([key, inner]) => [key, frozen<unknown>(inner)]));
+    : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, frozen<unknown>(inner)]));
   deeplyFrozen.add(Object.freeze(copy));
+  copies.set(value, copy);
   return copy as Value;
 }
 
-/** What is known to be frozen all the way down. */
-const deeplyFrozen = new WeakSet();
+/** A field that could have changed inside has another copy than itself, and so counts as changed. */
+function hasSameFields(value: object, copy: object): boolean {
+  const keys = Object.keys(value);
+  return keys.length === Object.keys(copy).length && keys.every((key) => fieldOf(value, key) === fieldOf(copy, key));
+}
+
+function fieldOf(value: object, key: string): unknown {
+  return (value as Readonly<Record<string, unknown>>)[key];
+}
 
 function isDeeplyFrozen(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || deeplyFrozen.has(value)) return true;

@@ -212,7 +212,7 @@ describe('a retry in the loop', () => {
     const read = recordingTool('read');
     const flaky = createScriptedModel((_, nth) => {
       if (nth % 2 === 1) return fails({ message: 'down', status: 503 });
-      return nth === 400 ? 'done'' : [{ call: 'read', input: { nth } }];
+      return nth === 400 ? 'done' : [{ call: 'read', input: { nth } }];
     });
     const rig = await startRig({
       model: flaky,
