@@ -235,10 +235,11 @@ function frozen<Value>(value: Value): Value {
   return copy as Value;
 }
 
-/** A field that could have changed inside has another copy than itself, and so counts as changed. */
+/** The copy is still the one that would be made now. */
 function hasSameFields(value: object, copy: object): boolean {
   const keys = Object.keys(value);
-  return keys.length === Object.keys(copy).length && keys.every((key) => fieldOf(value, key) === fieldOf(copy, key));
+  if (keys.length !== Object.keys(copy).length) return false;
+  return keys.every((key) => frozen(fieldOf(value, key)) === fieldOf(copy, key));
 }
 
 function fieldOf(value: object, key: string): unknown {

@@ -125,6 +125,22 @@ describe('a scripted model', () => {
     expect(() => (model.requests[0]!.messages as Message[]).push(user('x'))).toThrow(TypeError);
   });
 
+  test('sees what was changed inside a message between two requests, though it shares what was not', async () => {
+    const content = [{ type: 'text' as const, text: 'one' }];
+    const messages: readonly Message[] = [user('hi'), { role: 'user', content }];
+    const model = createScriptedModel(['a', 'b', 'c']);
+    const { signal } = new AbortController();
+    const ask = async (): Promise<void> => void (await collect(model.stream(request(messages), signal)));
+    await ask();
+    await ask();
+    content[0]!.text = 'two';
+    await ask();
+    const [first, second, third] = model.requests.map((asked) => asked.messages);
+    expect(second?.[1]).toBe(first?.[1]);
+    expect(third?.[0]).toBe(first?.[0]);
+    expect([first?.[1], third?.[1]]).toEqual([user('one'), user('two')]);
+  });
+
   test('says so when a request comes after the end of its script', async () => {
     await expect(answer([])).rejects.toMatchObject({ code: 'testing/script-ended' });
   });
