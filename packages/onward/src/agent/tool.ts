@@ -1,6 +1,7 @@
 import type { Json } from '../kernel/json.ts';
 import type { Signal } from '../kernel/signal.ts';
 import type { Lookup } from '../effects/effect.ts';
+import type { Usage } from '../models/model.ts';
 
 /** The part of Standard Schema (v1) that is used: https://standardschema.dev. Any Zod, Valibot or ArkType schema is one. */
 export interface StandardSchema<Output = unknown> {
@@ -19,6 +20,14 @@ export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
+/** A share in somebody's limits: what is spent under it counts there. */
+export interface Allowance {
+  /** The limit that is used up, if one is. */
+  exhausted(): { readonly unit: string; readonly limit: number } | undefined;
+  /** Counts a request that was made under it. */
+  spend(who: string, model: string, usage: Usage): void;
+}
+
 /** What a running tool is given. */
 export interface ToolContext {
   readonly session: string;
@@ -29,6 +38,8 @@ export interface ToolContext {
   readonly signal: Signal;
   /** Ends the turn after this step: no request follows. */
   conclude(): void;
+  /** The caller's limits, for agents started by this tool: what they spend counts here, too. */
+  readonly allowance: Allowance;
 }
 
 /**

@@ -1,0 +1,59 @@
+import type { Append } from '../kernel/journal.ts';
+import {
+  type Answer,
+  askAppend,
+  expireAppend,
+  foldQuestion,
+  type Question,
+  questionStream,
+} from '../kernel/question.ts';
+import type { Signal } from '../kernel/signal.ts';
+import type { Runtime, StepContext } from './runtime.ts';
+import { sessionEvent } from './session-events.ts';
+
+/** How a question ended for whoever waits for it. */
+export type Asked =
+  | { readonly kind: 'answered'; readonly question: Question; readonly answer: Answer }
+  | { readonly kind: 'expired'; readonly because: string }
+  | { readonly kind: 'aborted' };
+
+/** Puts a question on record as what this call waits for. `open`: it is in the journal already. */
+export async function openQuestion(
+  rt: Runtime,
+  at: StepContext,
+  call: string,
+  asked: { readonly question: Question; readonly open: boolean },
+): Promise<void> {
+  const { turn, step } = at;
+  rt.log.add(sessionEvent('call.waiting', { turn, step, id: call, question: asked.question.id }));
+  await rt.log.flush(asked.open ? [] : [askAppend(asked.question)]);
+}
+
+/** Waits for the answer, from whichever process it comes. Aborting expires the question, so that nobody answers in vain. */
+export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Promise<Asked> {
+  const events = [];
+  let told = false;
+  try {
+    for await (const event of rt.journal.follow(questionStream(id), 0, signal)) {
+      events.push(event);
+      const state = foldQuestion(events);
+      if (state === undefined) continue;
+      if (state.state === 'expired') return { kind: 'expired', because: state.because };
+      if (state.state !== 'open') return { kind: 'answered', question: state.question, answer: state.answer };
+      told = true;
+      rt.waiting(state.question);
+    }
+  } finally {
+    if (told) rt.waiting(undefined);
+  }
+  await expire(rt, id, 'the work that asked was cancelled');
+  return { kind: 'aborted' };
+}
+
+/** Gives a question up. One that is answered or gone in the meantime stays as it is. */
+export async function expire(rt: Runtime, id: string, because: string): Promise<void> {
+  const at = (await rt.journal.read(questionStream(id))).length;
+  if (at !== 1 && at !== 2) return;
+  const batch: readonly Append[] = [expireAppend(id, at, because)];
+  await rt.journal.append(batch);
+}

@@ -1,0 +1,173 @@
+import type { EffectLedger } from '../effects/effect.ts';
+import { OnwardError } from '../kernel/error.ts';
+import type { Holder, Journal } from '../kernel/journal.ts';
+import type { Clock, Hash, Ids, Random } from '../kernel/ports.ts';
+import type { Signal } from '../kernel/signal.ts';
+import type { Model, ModelSettings } from '../models/model.ts';
+import { followInbox, OpenAgent } from './agent.ts';
+import type { Agent, AgentStatus } from './agent-api.ts';
+import { deepFreeze } from './build-request.ts';
+import { Driver } from './driver.ts';
+import { createFeed } from './feed.ts';
+import { createHandles } from './handles.ts';
+import { checkLimits, type Limits } from './limits.ts';
+import { claimSession, type Expect, type Found, keepLease, repair } from './open-session.ts';
+import { plugIn, type Plugged } from './plugin-host.ts';
+import type { Plugin } from './plugin.ts';
+import type { Watchdogs } from './run-request.ts';
+import type { Runtime } from './runtime.ts';
+import { sessionEvent } from './session-events.ts';
+import { createSessionLog } from './session-log.ts';
+import type { AnyTool } from './tool.ts';
+import { createToolSet, isTime } from './tool-set.ts';
+import { createWaterfalls } from './waterfall.ts';
+
+/** What an agent is made from. */
+export interface AgentOptions {
+  /** Free text for people, kept with the session. */
+  readonly name?: string;
+  readonly model: Model;
+  /** The system prompt; a function is asked before each request. */
+  readonly instructions?: string | ((signal: Signal) => string | Promise<string>);
+  readonly tools?: readonly AnyTool[];
+  /** In order: the first is asked first. */
+  readonly plugins?: readonly Plugin[];
+  readonly limits?: Limits;
+  readonly settings?: ModelSettings;
+  /** Calls that may run side by side. Default 10; 1 is strictly serial. */
+  readonly parallelCalls?: number;
+  /** Silence of the provider, ms; 0 = wait for ever. Default 60 s until the first part, 120 s between parts. */
+  readonly watchdogs?: Partial<Watchdogs>;
+  /** Told of each change; what it throws changes nothing. */
+  readonly onStatus?: (status: AgentStatus) => void;
+}
+
+/** Everything from outside that an agent works with. */
+export interface AgentDeps {
+  readonly journal: Journal;
+  readonly ledger: EffectLedger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ids: Ids;
+  readonly hash: Hash;
+  readonly holder: Holder;
+  readonly isDead: (holder: Holder) => boolean;
+  /** Called when the agent is disposed, after its lease was given up. */
+  readonly onEnd?: () => Promise<void>;
+}
+
+/** Whether the session is new; and whether what a crash interrupted is offered to the plugins. */
+export interface Opening {
+  readonly id: string;
+  readonly expect: Expect;
+  readonly recover: boolean;
+}
+
+/**
+ * Opens a session. Opening never starts work: with `recover` an interrupted request is offered to the plugins as a `crash`, and a
+ * turn that waits for a question goes on waiting. Throws `agent/bad-...` with the place for bad options, `session/...` otherwise.
+ */
+export async function startAgent(options: AgentOptions, deps: AgentDeps, opening: Opening): Promise<Agent> {
+  checkOptions(options);
+  const tools = createToolSet(options.tools ?? []);
+  const { journal, clock } = deps;
+  const { lease, events } = await claimSession(journal, opening.id, { ...deps, expect: opening.expect });
+  const lifetime = new AbortController();
+  const log = createSessionLog({ journal, clock, lease }, events);
+  const feed = createFeed(journal, lease.stream);
+  const handles = createHandles(feed);
+  const parts: { driver?: Driver; plugins: Plugged[] } = { plugins: [] };
+  const rt: Runtime = {
+    ...deps,
+    id: opening.id,
+    log,
+    tools,
+    waterfalls: createWaterfalls(),
+    model: options.model,
+    instructions: options.instructions ?? '',
+    settings: deepFreeze({ ...options.settings }),
+    limits: options.limits ?? {},
+    parallelCalls: options.parallelCalls ?? 10,
+    watchdogs: { headersMs: 60_000, idleMs: 120_000, ...options.watchdogs },
+    live: (event) => feed.live(event),
+    waiting(question) {
+      const { chain, turn } = log.state();
+      if (question !== undefined && chain !== undefined) handles.wait(chain.prompt, turn, question);
+      parts.driver?.waiting(question !== undefined);
+    },
+  };
+  const driver = new Driver(rt, handles, (status) => {
+    feed.live({ type: 'live.status', status });
+    options.onStatus?.(status);
+  });
+  parts.driver = driver;
+  log.onDurable((durable) => feed.durable(durable));
+  const release = async (): Promise<void> => {
+    lifetime.abort(new Error('The agent is disposed.'));
+    await journal.release(lease).catch(() => undefined);
+    await deps.onEnd?.();
+  };
+  const agent = new OpenAgent({ rt, driver, feed, handles, plugins: () => parts.plugins, release });
+  try {
+    plugAll(options.plugins ?? [], { rt, agent, model: options.model, plugged: parts.plugins });
+    const found = await begin(rt, options, opening);
+    void keepLease(journal, lease, { clock, signal: lifetime.signal, lost: () => driver.abort({ kind: 'dispose' }) });
+    // A medium that cannot be followed cannot be written either, and that is said where it is written.
+    followInbox(rt, lifetime.signal, (cause) => agent.cancel(cause)).catch(() => undefined);
+    if (log.state().queue.length > 0) driver.park();
+    if (found.kind === 'suspended' || (found.kind === 'interrupted' && found.offerable)) driver.resume(found);
+    return agent;
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+function plugAll(
+  plugins: readonly Plugin[],
+  into: { readonly rt: Runtime; readonly agent: OpenAgent; readonly model: Model; readonly plugged: Plugged[] },
+): void {
+  const { rt, agent, model, plugged } = into;
+  for (const plugin of plugins) {
+    if (plugged.some(({ name }) => name === plugin.name))
+      throw new OnwardError('agent/bad-plugin', `Two plugins are called ${plugin.name}.`, { place: plugin.name });
+    plugged.push(
+      plugIn(plugin, rt, { accept: (kind, content, from) => agent[kind](content, from), model: () => model }),
+    );
+  }
+}
+
+/** The first event of a new session, or the repair of one that a crash cut short; durable before anything else happens. */
+async function begin(rt: Runtime, options: AgentOptions, opening: Opening): Promise<Found> {
+  const { log } = rt;
+  if (log.state().position === 0) {
+    log.add(sessionEvent('session.created', { name: options.name ?? '' }));
+    return { kind: 'nothing' };
+  }
+  const found = repair(log, opening.recover);
+  const { open } = log.state();
+  if (found.kind === 'interrupted' && opening.recover && !found.offerable && open !== undefined)
+    log.add(sessionEvent('turn.closed', { turn: open.turn, chain: open.chain, end: { reason: 'interrupted' } }));
+  await log.flush();
+  return found;
+}
+
+function bad(place: string, must: string): OnwardError {
+  return new OnwardError('agent/bad-option', `${place} must be ${must}.`, { place });
+}
+
+function checkOptions(options: AgentOptions): void {
+  if (typeof options.model?.stream !== 'function' || typeof options.model.id !== 'string' || options.model.id === '')
+    throw bad('model', 'a model with an id, e.g. aiSdkModel(anthropic(...))');
+  const { contextTokens } = options.model;
+  if (contextTokens !== undefined && !(Number.isInteger(contextTokens) && contextTokens > 0))
+    throw bad('model.contextTokens', 'a whole number of tokens above 0');
+  const { parallelCalls, watchdogs } = options;
+  if (parallelCalls !== undefined && !(Number.isInteger(parallelCalls) && parallelCalls >= 1 && parallelCalls <= 1_000))
+    throw bad('parallelCalls', 'a whole number from 1 to 1,000');
+  for (const field of ['headersMs', 'idleMs'] as const) {
+    const ms = watchdogs?.[field];
+    if (ms !== undefined && !isTime(ms)) throw bad(`watchdogs.${field}`, 'a time in ms, 0 for none');
+  }
+  checkLimits(options.limits ?? {});
+}

@@ -1,0 +1,66 @@
+import type { Json } from '../kernel/json.ts';
+import type { CallPart } from '../models/model.ts';
+import type { CallOutcome } from './session-events.ts';
+import type { SchemaResult } from './tool.ts';
+import type { ToolEntry, ToolSet } from './tool-set.ts';
+
+/** A call that may be dispatched, or what is wrong with it. */
+export type PreparedCall =
+  | {
+      readonly ok: true;
+      readonly call: CallPart;
+      readonly entry: ToolEntry;
+      readonly input: unknown;
+      readonly parallel: boolean;
+    }
+  | { readonly ok: false; readonly call: CallPart; readonly outcome: CallOutcome };
+
+/** Finds the tool and holds the arguments to its schema. Never throws: a schema that does is an invalid input. */
+export async function prepareCall(call: CallPart, tools: ToolSet): Promise<PreparedCall> {
+  const entry = tools.get(call.tool);
+  if (entry === undefined) {
+    const message = `There is no tool ${call.tool}. There are: ${[...tools.keys()].join(', ') || 'none'}.`;
+    return { ok: false, call, outcome: { ok: false, code: 'unknown-tool', message } };
+  }
+  const checked = await validate(entry, call.input);
+  if (typeof checked === 'string')
+    return { ok: false, call, outcome: { ok: false, code: 'invalid-input', message: checked } };
+  return { ok: true, call, entry, input: checked.value, parallel: isParallel(entry, checked.value) };
+}
+
+async function validate(entry: ToolEntry, input: Json): Promise<string | { readonly value: unknown }> {
+  try {
+    const result = (await entry.tool.input['~standard'].validate(input)) as SchemaResult<unknown>;
+    if (result.issues === undefined) return { value: result.value };
+    const issues = result.issues.slice(0, 10).map(({ message, path }) => {
+      const at = (path ?? []).map((piece) => pathPiece(piece)).join('.');
+      return at === '' ? message : `${at}: ${message}`;
+    });
+    return `The arguments do not fit: ${issues.join('; ')}`.slice(0, 2_000);
+  } catch (error) {
+    return `The arguments could not be checked: ${messageOf(error)}`;
+  }
+}
+
+function pathPiece(piece: unknown): string {
+  return String(typeof piece === 'object' && piece !== null && 'key' in piece ? piece.key : piece);
+}
+
+/** Only a plain `true` makes a call parallel; whatever else happens, it runs alone. */
+function isParallel(entry: ToolEntry, input: unknown): boolean {
+  const { parallel } = entry.tool;
+  if (typeof parallel !== 'function') return parallel === true;
+  try {
+    return (parallel(input) as unknown) === true;
+  } catch {
+    return false;
+  }
+}
+
+/** The message of whatever was thrown, without running code of it. */
+export function messageOf(error: unknown): string {
+  if (typeof error === 'string') return error.slice(0, 500);
+  if (typeof error !== 'object' || error === null) return String(error).slice(0, 500);
+  const own = Object.getOwnPropertyDescriptor(error, 'message');
+  return typeof own?.value === 'string' ? own.value.slice(0, 500) : 'something without a message was thrown';
+}

@@ -1,0 +1,247 @@
+import { assertNever } from '../kernel/error.ts';
+import type { Question } from '../kernel/question.ts';
+import { awaitAnswer, expire, openQuestion } from './ask-question.ts';
+import { type LimitHit, limitHit } from './limits.ts';
+import { performCall, recordStart } from './perform-call.ts';
+import type { CallDecision } from './plugin.ts';
+import { messageOf, prepareCall, type PreparedCall } from './prepare-call.ts';
+import type { Runtime, StepContext } from './runtime.ts';
+import { type CallOutcome, sessionEvent } from './session-events.ts';
+import type { CallState } from './session-state.ts';
+import { useAppend } from '../kernel/question.ts';
+
+/** What the calls of a step came to. */
+export interface CallsResult {
+  /** A tool asked that no request follows. */
+  readonly concluded: boolean;
+  readonly limit?: LimitHit;
+}
+
+type Ready = Extract<PreparedCall, { readonly ok: true }>;
+
+/**
+ * Runs the calls of the answer that have no outcome yet. Bodies of parallel calls overlap; questions, starts and results are
+ * in the order of the calls. After an abort nothing starts; what has started is awaited. Throws a fault of the log, after
+ * everything that runs has settled.
+ */
+export async function runCalls(rt: Runtime, at: StepContext): Promise<CallsResult> {
+  const batch = new Batch(rt, at);
+  const open = [...(rt.log.state().open?.step?.calls.values() ?? [])].filter(({ outcome }) => outcome === undefined);
+  try {
+    for (const state of open) {
+      // oxlint-disable-next-line no-await-in-loop -- calls start in the order of the model
+      await batch.start(state);
+    }
+  } finally {
+    await batch.settled();
+  }
+  batch.throwFault();
+  return { concluded: batch.concluded, ...(batch.limit === undefined ? {} : { limit: batch.limit }) };
+}
+
+/** One batch: a rolling pool, with results held back until those before them are on record. */
+class Batch {
+  readonly #rt: Runtime;
+  readonly #at: StepContext;
+  readonly #running = new Set<Promise<void>>();
+  /** Ids in order, and outcomes that wait for their turn to be recorded. */
+  readonly #order: string[] = [];
+  readonly #ended = new Map<string, CallOutcome>();
+  #recorded = 0;
+  #fault: { readonly error: unknown } | undefined;
+  concluded = false;
+  limit: LimitHit | undefined;
+
+  constructor(rt: Runtime, at: StepContext) {
+    this.#rt = rt;
+    this.#at = at;
+  }
+
+  async start(state: CallState): Promise<void> {
+    const { call } = state;
+    this.#order.push(call.id);
+    if (this.#stopped()) return this.#end(call.id, undispatched);
+    const prepared = await prepareCall(call, this.#rt.tools);
+    const alone = !prepared.ok || !prepared.parallel || this.#rt.parallelCalls <= 1;
+    await this.#room(alone);
+    if (this.#stopped()) return this.#end(call.id, undispatched);
+    if (!prepared.ok) return this.#end(call.id, prepared.outcome);
+    // One that had begun was permitted then; what it waits for is the answer about its outcome, which the ledger uses.
+    const refused = await this.#guarded(async () =>
+      state.started ? undefined : await this.#before(prepared, state.question),
+    );
+    if (refused !== undefined) return this.#end(call.id, refused);
+    const body = this.#guarded(async () => await performCall(this.#rt, this.#at, prepared)).then((outcome) =>
+      this.#end(call.id, outcome ?? undispatched),
+    );
+    const tracked: Promise<void> = body.finally(() => void this.#running.delete(tracked));
+    this.#running.add(tracked);
+    if (alone) await tracked;
+  }
+
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) {
+      // oxlint-disable-next-line no-await-in-loop -- until none is left
+      await Promise.all(this.#running);
+    }
+  }
+
+  throwFault(): void {
+    if (this.#fault !== undefined) throw this.#fault.error;
+  }
+
+  #stopped(): boolean {
+    return this.#at.signal.aborted || this.#fault !== undefined;
+  }
+
+  /** The first fault of the machinery (not of a tool) stops new starts and is thrown at the end (A117). */
+  async #guarded<Value>(act: () => Promise<Value>): Promise<Value | undefined> {
+    try {
+      return await act();
+    } catch (error) {
+      this.#fault ??= { error };
+      return undefined;
+    }
+  }
+
+  async #room(alone: boolean): Promise<void> {
+    const most = alone ? 0 : this.#rt.parallelCalls - 1;
+    while (this.#running.size > most) {
+      // oxlint-disable-next-line no-await-in-loop -- until there is room
+      await Promise.race(this.#running);
+    }
+  }
+
+  /** Everything that may stand in the way of a call: limits, listeners, a person. Then its start is on record. */
+  async #before(ready: Ready, asked: string | undefined): Promise<CallOutcome | undefined> {
+    const { call, entry } = ready;
+    this.limit ??= limitHit(this.#rt.limits, this.#rt.log.state(), { for: 'call', inFlight: this.#inFlight() });
+    if (this.limit !== undefined) return limited(this.limit);
+    const effect = entry.effect !== 'none';
+    const { turn, step, chain, signal } = this.#at;
+    const view = Object.freeze({ id: call.id, tool: call.tool, input: call.input, effect });
+    const decision = await this.#rt.waterfalls
+      .run('agent/tool-call', { turn, step, chain, signal, call: view }, () => ownDecision(ready))
+      .catch((error: unknown) => ({ kind: 'deny' as const, because: `a listener failed: ${messageOf(error)}` }));
+    if (signal.aborted) return undispatched;
+    const question = await this.#permit(ready, decision, asked);
+    if (typeof question === 'object') return question;
+    if (signal.aborted) return undispatched;
+    await recordStart(this.#rt, this.#at, ready, question);
+    return undefined;
+  }
+
+  #inFlight(): number {
+    return this.#running.size + this.#ended.size;
+  }
+
+  /** The outcome that refuses the call; the id of the question whose answer allows it; or `undefined`: nobody was asked. */
+  async #permit(
+    ready: Ready,
+    decision: CallDecision,
+    asked: string | undefined,
+  ): Promise<CallOutcome | string | undefined> {
+    switch (decision.kind) {
+      case 'allow':
+        if (asked !== undefined) await expire(this.#rt, asked, 'the rule that asked no longer does');
+        return undefined;
+      case 'deny':
+        if (asked !== undefined) await expire(this.#rt, asked, 'a rule denies the call');
+        return { ok: false, code: 'denied', message: `Denied: ${decision.because}` };
+      case 'ask':
+        return await this.#ask(ready, decision, asked);
+      default:
+        return assertNever(decision, 'a decision about a call');
+    }
+  }
+
+  async #ask(
+    ready: Ready,
+    rule: Extract<CallDecision, { readonly kind: 'ask' }>,
+    asked: string | undefined,
+  ): Promise<CallOutcome | string> {
+    const { call, entry } = ready;
+    let id = asked;
+    for (;;) {
+      if (id === undefined) {
+        const question = this.#question(ready, rule);
+        id = question.id;
+        // oxlint-disable-next-line no-await-in-loop -- asked again only when the rule has changed
+        await openQuestion(this.#rt, this.#at, call.id, { question, open: false });
+      }
+      // oxlint-disable-next-line no-await-in-loop
+      const result = await awaitAnswer(this.#rt, id, this.#at.signal);
+      if (result.kind === 'aborted') return undispatched;
+      if (result.kind === 'answered' && result.question.policyVersion === rule.policyVersion) {
+        if (result.answer.choice === 'approve') return id;
+        const note = result.answer.note === undefined ? '' : `: ${result.answer.note}`;
+        const message = `Denied by ${result.answer.by}${note}`;
+        this.#record(call.id, { ok: false, code: 'denied', message });
+        // oxlint-disable-next-line no-await-in-loop
+        await this.#rt.log.flush([useAppend(id)]);
+        return { ok: false, code: 'denied', message };
+      }
+      if (result.kind === 'answered') {
+        // oxlint-disable-next-line no-await-in-loop
+        await expire(this.#rt, id, `the rule changed (${entry.tool.name}); it is asked again`);
+      }
+      id = undefined;
+    }
+  }
+
+  #question(ready: Ready, rule: Extract<CallDecision, { readonly kind: 'ask' }>): Question {
+    const { call, entry } = ready;
+    return {
+      id: this.#rt.ids.uuid(),
+      owner: this.#rt.log.stream,
+      subject: 'approval',
+      text: rule.text,
+      choices: ['approve', 'deny'],
+      details: { tool: call.tool, input: call.input, call: call.id },
+      policyVersion: rule.policyVersion,
+      mayAnswer: entry.tool.approval?.mayAnswer ?? [],
+    };
+  }
+
+  #end(id: string, outcome: CallOutcome): void {
+    this.#ended.set(id, outcome);
+    for (;;) {
+      const next = this.#order[this.#recorded];
+      const ended = next === undefined ? undefined : this.#ended.get(next);
+      if (next === undefined || ended === undefined) return;
+      this.#ended.delete(next);
+      this.#recorded += 1;
+      this.#record(next, ended);
+    }
+  }
+
+  /** After a fault of the log the call may be gone with the answer that was not stored. */
+  #record(id: string, outcome: CallOutcome): void {
+    const { turn, step } = this.#at;
+    const open = this.#rt.log.state().open?.step?.calls.get(id);
+    if (open === undefined || open.outcome !== undefined || this.#fault !== undefined) return;
+    if (outcome.ok && outcome.conclude === true) this.concluded = true;
+    this.#rt.log.add(sessionEvent('call.finished', { turn, step, id, outcome }));
+    // What others still run beside it for long is not what this result should wait for.
+    if (open.started && this.#running.size > 1) this.#rt.log.flush().catch(() => undefined);
+  }
+}
+
+const undispatched: CallOutcome = {
+  ok: false,
+  code: 'aborted-before-dispatch',
+  message: 'The turn was cancelled before this call began; nothing was done.',
+};
+
+function limited(hit: LimitHit): CallOutcome {
+  return { ok: false, code: 'limit', message: `The limit of ${hit.limit} ${hit.unit} is used up; nothing was done.` };
+}
+
+/** What the tool's own approval rule says, where no listener decides. */
+function ownDecision({ call, entry, input }: Ready): CallDecision {
+  const { approval } = entry.tool;
+  if (approval === undefined) return { kind: 'allow' };
+  if (approval.when !== undefined && !approval.when(input)) return { kind: 'allow' };
+  const text = approval.text?.(input) ?? `May ${call.tool} be called with ${JSON.stringify(call.input).slice(0, 200)}?`;
+  return { kind: 'ask', text, policyVersion: approval.version };
+}

@@ -1,0 +1,91 @@
+import { OnwardError } from '../kernel/error.ts';
+import { findNonJson, type Json } from '../kernel/json.ts';
+import { longestMs } from '../kernel/policy.ts';
+import type { ToolSpec } from '../models/model.ts';
+import type { AnyTool, DeclaredEffect, StandardSchema } from './tool.ts';
+
+/** Time for one call where a tool sets none, ms. */
+const defaultDeadlineMs = 30 * 60_000;
+
+/** A tool that was checked, with its defaults filled in. */
+export interface ToolEntry {
+  readonly tool: AnyTool;
+  readonly spec: ToolSpec;
+  /** What it does to the world, with `untracked` where it does not say. */
+  readonly effect: 'none' | 'untracked' | DeclaredEffect<unknown>;
+  readonly deadlineMs: number;
+}
+
+/** The tools of an agent by name. */
+export type ToolSet = ReadonlyMap<string, ToolEntry>;
+
+/** Checks tools when they are loaded. Throws `agent/bad-tool` with the place for what could only fail later. */
+export function createToolSet(tools: readonly AnyTool[]): ToolSet {
+  const set = new Map<string, ToolEntry>();
+  for (const [index, tool] of tools.entries()) {
+    const place = `tools[${index}]`;
+    if (typeof tool !== 'object' || tool === null) throw bad(place, 'is no tool');
+    if (typeof tool.name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
+      throw bad(`${place}.name`, 'must be 1 to 64 letters, digits, _ or -');
+    if (set.has(tool.name)) throw bad(`${place}.name`, `is taken: two tools are called ${tool.name}`);
+    if (typeof tool.description !== 'string') throw bad(`${place}.description`, 'must be a text');
+    if (typeof tool.run !== 'function') throw bad(`${place}.run`, 'must be a function');
+    const input = jsonSchemaOf(tool, place);
+    set.set(tool.name, {
+      tool,
+      spec: Object.freeze({ name: tool.name, description: tool.description, input }),
+      effect: effectOf(tool, place),
+      deadlineMs: deadlineOf(tool, place),
+    });
+  }
+  return set;
+}
+
+function jsonSchemaOf(tool: AnyTool, place: string): Json {
+  const standard = (tool.input as StandardSchema | undefined)?.['~standard'];
+  if (typeof standard?.validate !== 'function') throw bad(`${place}.input`, 'must be a Standard Schema, e.g. of Zod 4');
+  const schema = tool.inputSchema ?? (standard.jsonSchema?.input({ target: 'draft-2020-12' }) as Json | undefined);
+  if (schema === undefined)
+    throw bad(`${place}.inputSchema`, 'is needed: this schema library does not offer its JSON Schema');
+  const plain = plainJson(schema);
+  if (plain === undefined) throw bad(`${place}.inputSchema`, 'must be plain JSON');
+  return plain;
+}
+
+/** Some libraries hang symbols or undefined fields on their schemas: what JSON keeps is what the model sees. */
+function plainJson(value: unknown): Json | undefined {
+  if (findNonJson(value) === undefined) return value as Json;
+  try {
+    const copy = JSON.parse(JSON.stringify(value)) as Json;
+    return typeof copy === 'object' && copy !== null ? copy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function effectOf(tool: AnyTool, place: string): ToolEntry['effect'] {
+  const { effect } = tool;
+  if (effect === undefined || effect === 'untracked') return 'untracked';
+  if (effect === 'none') return 'none';
+  if (typeof effect !== 'object') throw bad(`${place}.effect`, "must be 'none', 'untracked' or a declaration");
+  for (const field of ['settleMs', 'keyLifetimeMs'] as const) {
+    const ms = effect[field];
+    if (ms !== undefined && !isTime(ms)) throw bad(`${place}.effect.${field}`, 'must be a time in ms');
+  }
+  return effect as DeclaredEffect<unknown>;
+}
+
+function deadlineOf(tool: AnyTool, place: string): number {
+  const ms = tool.deadlineMs ?? defaultDeadlineMs;
+  if (!isTime(ms)) throw bad(`${place}.deadlineMs`, 'must be a time in ms, 0 for none');
+  return ms;
+}
+
+/** Whole, not negative, at most a year. */
+export function isTime(ms: unknown): ms is number {
+  return typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= longestMs;
+}
+
+function bad(place: string, what: string): OnwardError {
+  return new OnwardError('agent/bad-tool', `${place} ${what}.`, { place });
+}

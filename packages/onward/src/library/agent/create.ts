@@ -1,0 +1,87 @@
+import { type Agent, type AgentDeps, type AgentOptions, startAgent } from '../../agent/index.ts';
+import { createLedger } from '../../effects/index.ts';
+import { OnwardError } from '../../kernel/error.ts';
+import type { Journal } from '../../kernel/journal.ts';
+import type { Clock, Hash, Ids, Random } from '../../kernel/ports.ts';
+import {
+  hostIdentity,
+  isAlive,
+  ownIdentity,
+  systemClock,
+  systemHash,
+  systemIds,
+  systemRandom,
+} from '../../processes/index.ts';
+import { createMemoryJournal } from '../../stores/memory/index.ts';
+
+/** Clocks and chance, for tests. Default: the machine's. */
+export interface Ports {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly ids?: Ids;
+  readonly hash?: Hash;
+}
+
+/** What `createAgent` takes. */
+export interface CreateAgentOptions extends AgentOptions {
+  /** 1 to 200 letters, digits, `.`, `_` or `-`. Default: a new UUID. */
+  readonly id?: string;
+  /** Where the session is kept. Default: in memory, for as long as the agent lives. */
+  readonly journal?: Journal;
+  /** False: no retry of failed model requests, unless a plugin does it. Default: `llmRetry()` after the other plugins. */
+  readonly retry?: boolean;
+  readonly ports?: Ports;
+}
+
+/** What `openAgent` takes. */
+export interface OpenAgentOptions extends Omit<CreateAgentOptions, 'id' | 'journal'> {
+  readonly journal: Journal;
+  /** Offers a model request that a crash interrupted to the plugins, which may retry it. Default false. */
+  readonly recover?: boolean;
+}
+
+/** Begins a session. Throws `agent/bad-...` with the place for bad options, `session/exists` for an id that is taken. */
+export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
+  const id = options.id ?? (options.ports?.ids ?? systemIds).uuid();
+  checkId(id);
+  return await startAgent(withRetry(options), depsOf(options), { id, expect: 'new', recover: false });
+}
+
+/**
+ * Opens a session that is in a journal, and repairs what a crash left open. Nothing runs until there is input, an answer to
+ * a question that it waits for, or (`recover`) an owner of the interrupted request. Throws `session/unknown`, `session/held`.
+ */
+export async function openAgent(id: string, options: OpenAgentOptions): Promise<Agent> {
+  checkId(id);
+  return await startAgent(withRetry(options), depsOf(options), {
+    id,
+    expect: 'existing',
+    recover: options.recover === true,
+  });
+}
+
+function withRetry(options: Pick<CreateAgentOptions, 'retry'> & AgentOptions): AgentOptions {
+  return options;
+}
+
+function depsOf(options: { readonly journal?: Journal; readonly ports?: Ports }): AgentDeps {
+  const ports = { clock: systemClock, random: systemRandom, ids: systemIds, hash: systemHash, ...options.ports };
+  const journal = options.journal ?? createMemoryJournal({ clock: ports.clock });
+  const { pid, startedAt } = ownIdentity();
+  return {
+    ...ports,
+    journal,
+    ledger: createLedger({ ...ports, journal }),
+    holder: { id: ports.ids.uuid(), host: hostIdentity(), pid, startedAt },
+    isDead: (holder) => holder.host === hostIdentity() && !isAlive(holder),
+    ...(options.journal === undefined ? { onEnd: async () => await journal.close() } : {}),
+  };
+}
+
+function checkId(id: string): void {
+  if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/.test(id)) return;
+  throw new OnwardError('agent/bad-id', `${JSON.stringify(id)} cannot name a session.`, {
+    place: 'id',
+    next: ['Use letters, digits, dots, hyphens and underscores.'],
+  });
+}

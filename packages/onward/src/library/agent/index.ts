@@ -1,0 +1,51 @@
+/** `onward/agent`: an agent in your program whose failures are recovered by typed actions. */
+import { createOnce, type Once } from '../../effects/index.ts';
+import { systemClock, systemHash, systemIds } from '../../processes/index.ts';
+
+export { createAgent, type CreateAgentOptions, openAgent, type OpenAgentOptions, type Ports } from './create.ts';
+export {
+  type Agent,
+  type AgentEvent,
+  type AgentStatus,
+  type AnyTool,
+  type Allowance,
+  type Approval,
+  type CallFault,
+  type CallOutcome,
+  type CancelCause,
+  type DeclaredEffect,
+  type FinalSettlement,
+  type Limits,
+  type LiveEvent,
+  type PromptHandle,
+  type SessionEvent,
+  type SessionEventData,
+  type Settlement,
+  type StandardSchema,
+  tool,
+  type Tool,
+  type ToolContext,
+  type ToolEffect,
+  type TurnEnd,
+  type UserContent,
+  type Watchdogs,
+} from '../../agent/index.ts';
+export type { Plugin, PluginHost, RequestErrorAction, Waterfalls } from '../../agent/plugin.ts';
+export type { EffectOutcome, Lookup } from '../../effects/effect.ts';
+export {
+  answerQuestion as answer,
+  type AnswerInput,
+  type AnswerResult,
+  EffectRejected,
+  listQuestions as questions,
+} from '../../effects/index.ts';
+export type { Answer, Question, QuestionState } from '../../kernel/question.ts';
+export type { Message, Model, ModelPart, ModelRequest, ModelSettings, Usage } from '../../models/model.ts';
+export { openSqliteJournal } from '../../stores/sqlite/index.ts';
+export { createMemoryJournal } from '../../stores/memory/index.ts';
+
+/**
+ * Does something once, or leaves it known to be unknown, without our loop: intent before the call, receipt after it, and a
+ * question for a person where nobody can know.
+ */
+export const once: Once = createOnce({ clock: systemClock, ids: systemIds, hash: systemHash });
