@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
-import { faults } from './faults.ts';
+import { faultNames } from './faults.ts';
 import { installPeers } from './install.ts';
 import { expectedSeconds, faultCases, runCrashes, runFaults } from './matrix.ts';
-import { peers, versionsOf } from './peers.ts';
-import { crashTable, faultTable, scoreTable } from './tables.ts';
+import { crashOnly, peers, versionsOf } from './peers.ts';
+import { crashTable, faultTable, otherConsumers, scoreTable } from './tables.ts';
 import { judge, judgeCrash } from './verdict.ts';
 
 // Usage: npm run bench:faults [-- --only PEER[,PEER]] [--faults NAME[,NAME]] [--no-crash] [--cap SECONDS] [--json].
@@ -16,7 +16,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const wanted = values.only?.split(',') ?? Object.keys(peers);
+const wanted = values.only?.replace(/^onward$/, 'onward,onward-undeclared').split(',') ?? Object.keys(peers);
 const unknown = wanted.filter((peer) => peers[peer] === undefined);
 if (unknown.length > 0) throw new Error(`there is no peer ${unknown.join(', ')}: ${Object.keys(peers).join(', ')}`);
 const say = (line: string): void => console.error(line);
@@ -28,7 +28,8 @@ if (wanted.some((peer) => (peers[peer] ?? []).length > 0)) {
 const missing = wanted.filter((peer) => versionsOf(peer) === undefined);
 const present = wanted.filter((peer) => !missing.includes(peer));
 const capMs = Number(values.cap) * 1000;
-const cases = faultCases(present, values.faults?.split(',') ?? Object.keys(faults), capMs);
+const streaming = present.filter((peer) => !crashOnly.has(peer));
+const cases = faultCases(streaming, values.faults?.split(',') ?? faultNames, capMs);
 const crashing = values['no-crash'] ? [] : present;
 say(
   `${cases.length} fault cases, ${crashing.length * 7} kills, about ${expectedSeconds(cases, crashing.length * 7, capMs)} s`,
@@ -51,8 +52,9 @@ if (values.json) {
   console.log(JSON.stringify({ node: process.versions.node, missing, faults: plain, crashes: killed }, null, 2));
 } else {
   const parts = [
-    `## Faults, default settings; for silence also time-outs of 10 s\n\n${faultTable(cells, present)}`,
-    `## Score\n\n${scoreTable(cells, present)}`,
+    `## Faults, default settings; for silence also time-outs of 10 s\n\n${faultTable(cells, streaming)}`,
+    `## Score\n\n${scoreTable(cells, streaming)}`,
+    ...streaming.map((peer) => otherConsumers(cells, peer)).filter((line) => line !== undefined),
     ...(crashes.length === 0
       ? []
       : [

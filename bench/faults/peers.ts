@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 /** The programs of the matrix, ours first, and the packages whose versions name them. */
 export const peers: Readonly<Record<string, readonly string[]>> = {
   onward: [],
+  'onward-undeclared': [],
   naive: [],
   'ai-sdk': ['ai', '@ai-sdk/openai-compatible'],
   langgraph: ['@langchain/langgraph', '@langchain/core', '@langchain/openai', '@langchain/langgraph-checkpoint-sqlite'],
@@ -29,3 +30,6 @@ function versionOf(name: string): string | undefined {
   }
   return undefined;
 }
+
+/** Programs that differ from another one only in what a crash leaves behind. */
+export const crashOnly: ReadonlySet<string> = new Set(['onward-undeclared']);

@@ -1,10 +1,10 @@
-import { faults, type Group } from './faults.ts';
+import { faultNames, faults, type Group } from './faults.ts';
 import { type CrashCell, crashPoints, type FaultCell } from './matrix.ts';
 import { judge, judgeCrash, type Verdict } from './verdict.ts';
 
 /** The fault table: a row for each fault (and again with time-outs, where they were set), a column for each peer. */
 export function faultTable(cells: readonly FaultCell[], peers: readonly string[]): string {
-  const rows = Object.keys(faults).flatMap((fault) =>
+  const rows = faultNames.flatMap((fault) =>
     [false, true].flatMap((timeouts) => {
       const ofRow = cells.filter((cell) => cell.fault === fault && cell.timeouts === timeouts);
       if (ofRow.length === 0) return [];
@@ -53,6 +53,19 @@ export function scoreTable(cells: readonly FaultCell[], peers: readonly string[]
     ];
   });
   return table(head, rows);
+}
+
+/** For a library whose events say what is superseded: what consumers see who do not care. */
+export function otherConsumers(cells: readonly FaultCell[], peer: string): string | undefined {
+  const own = cells.filter((cell) => cell.peer === peer && cell.seen.report?.onScreen !== undefined);
+  if (own.length === 0) return undefined;
+  const judged = own.map((cell) => judge(cell.fault, cell.seen));
+  const raw = judged.filter((one) => one.rawTwice).length;
+  const printed = judged.filter((one) => one.printedTwice === true).length;
+  return (
+    `${peer}: of ${own.length} cases that were done, who shows every piece and takes nothing back saw a text twice in ${raw}, ` +
+    `who prints finished answers only in ${printed}.`
+  );
 }
 
 /** The crash table of one kind of model. */

@@ -12,6 +12,9 @@ export interface Verdict {
   readonly notes: readonly string[];
   /** A person who watches saw a step's text twice. */
   readonly twice: boolean;
+  /** The same of one who takes nothing back, and of one who prints finished answers only, where there is such a choice. */
+  readonly rawTwice: boolean;
+  readonly printedTwice?: boolean;
   /** Requests that met the permanent error. */
   readonly permanent: number;
   /** A status reached the program with the error. */
@@ -22,8 +25,9 @@ export interface Verdict {
 export function judge(fault: string, seen: Observed): Verdict {
   const { script, report, effects } = seen;
   const word = wordOf(fault, seen);
-  const screen = report?.onScreen ?? report?.raw ?? '';
-  const twice = script.texts.some((_, step) => markerCount(script, step, screen) > 1);
+  const isTwice = (text: string): boolean => script.texts.some((_, step) => markerCount(script, step, text) > 1);
+  const raw = report?.raw ?? '';
+  const twice = isTwice(report?.onScreen ?? raw);
   const hits = seen.requests.filter((request) => request.fault).length;
   const permanent = faults[fault]?.group === 'permanent' ? hits : 0;
   const status = report?.error?.status !== undefined;
@@ -40,7 +44,8 @@ export function judge(fault: string, seen: Observed): Verdict {
       .slice(0, 1)
       .map((request) => `refused: ${request.because ?? ''}`),
   ];
-  return { word, notes, twice, permanent, status };
+  const printed = report?.printed === undefined ? {} : { printedTwice: isTwice(report.printed) };
+  return { word, notes, twice, rawTwice: isTwice(raw), ...printed, permanent, status };
 }
 
 function wordOf(fault: string, { script, report, effects, requests, ms }: Observed): Word {

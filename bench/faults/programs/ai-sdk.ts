@@ -3,11 +3,15 @@ import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { type ModelMessage, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
-import { type Program, toolDescription } from './program.ts';
+import { type Program, type Task, toolDescription } from './program.ts';
+
+function own(task: Task): Pick<Task, 'fetch'> {
+  return task.fetch === undefined ? {} : { fetch: task.fetch };
+}
 
 /** The AI SDK as its quick start has it: `streamText`, `textStream`, `onError`; messages saved at the end of each step. */
 export const program: Program = async (task) => {
-  const provider = createOpenAICompatible({ name: 'lab', baseURL: task.baseUrl, apiKey: 'test' });
+  const provider = createOpenAICompatible({ name: 'lab', baseURL: task.baseUrl, apiKey: 'test', ...own(task) });
   const file = task.store === undefined ? undefined : join(task.store, 'messages.json');
   const before: ModelMessage[] =
     file !== undefined && existsSync(file)
@@ -25,7 +29,7 @@ export const program: Program = async (task) => {
         execute: ({ id }) => task.record(id),
       }),
     },
-    stopWhen: stepCountIs(20),
+    stopWhen: stepCountIs(5000),
     ...(task.timeouts ? { timeout: { firstChunkMs: 10_000, chunkMs: 10_000 } } : {}),
     onError: ({ error }) => {
       hidden = error;

@@ -13,7 +13,7 @@ export const program: Program = async (task) => {
   const llm = new ChatOpenAI({
     model: 'lab',
     apiKey: 'test',
-    configuration: { baseURL: task.baseUrl },
+    configuration: { baseURL: task.baseUrl, ...(task.fetch === undefined ? {} : { fetch: task.fetch }) },
     streaming: true,
     ...(task.timeouts ? { timeout: 10_000 } : {}),
   });

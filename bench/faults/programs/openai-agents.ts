@@ -9,7 +9,11 @@ const { OpenAI } = await import(peerModule('openai'));
 /** The OpenAI Agents SDK with its defaults on chat completions; its documented session interface on a file. */
 export const program: Program = async (task) => {
   setTracingDisabled(true);
-  const client = new OpenAI({ baseURL: task.baseUrl, apiKey: 'test' });
+  const client = new OpenAI({
+    baseURL: task.baseUrl,
+    apiKey: 'test',
+    ...(task.fetch === undefined ? {} : { fetch: task.fetch }),
+  });
   const agent = new Agent({
     name: 'lab',
     instructions: 'Do the task.',

@@ -70,7 +70,10 @@ function makeModel(task: Task): { readonly model: unknown; readonly streamFn: un
       api: openAICompletionsApi(),
     }),
   );
-  const more = task.timeouts ? { timeoutMs: 10_000 } : {};
+  const more = {
+    ...(task.timeouts ? { timeoutMs: 10_000 } : {}),
+    ...(task.fetch === undefined ? {} : { fetch: task.fetch }),
+  };
   const streamFn = (model: unknown, context: unknown, options: object): unknown =>
     models.streamSimple(model, context, { ...options, ...more });
   return { model: models.getModel('lab', 'lab'), streamFn };

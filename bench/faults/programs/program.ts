@@ -12,6 +12,8 @@ export interface Task {
   readonly resume: boolean;
   /** Documented time-outs of 10 s against silence, where the library has them; otherwise its defaults. */
   readonly timeouts: boolean;
+  /** Instead of the network: a model that answers at once, in this process. */
+  readonly fetch?: typeof globalThis.fetch;
   /** Text for the person who watches, as the library streams it. */
   show(text: string): void;
 }
