@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +85,11 @@ async function inPlace<Result>(work: (place: string) => Promise<Result>): Promis
   }
 }
 
+const running = new Set<ChildProcess>();
+// Whoever stops the benchmark in the middle leaves nothing behind.
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
+
 type Common = Omit<Orders, 'prompt' | 'effects' | 'report'>;
 
 /** Resolves when the process is gone: by itself, by the kill that the case asks for, or since its time was up. */
@@ -107,10 +112,12 @@ async function runOnce(
     env: { PATH: process.env['PATH'] ?? '', HOME: place, TMPDIR: place, OPENAI_API_KEY: 'test' },
   });
   closeSync(stderr);
+  running.add(child);
   started?.(child.pid);
   const timer = setTimeout(() => child.kill('SIGKILL'), capMs);
   await new Promise((resolve) => child.on('exit', resolve));
   clearTimeout(timer);
+  running.delete(child);
 }
 
 function seen(place: string): Pick<Observed, 'effects' | 'stderr'> & { report?: Report } {
