@@ -1,5 +1,7 @@
-import type { SchemaResult, StandardSchema } from '../agent/tool.ts';
+import type { StandardSchema } from '../agent/index.ts';
 import type { Json } from '../kernel/json.ts';
+
+type Checked = Awaited<ReturnType<StandardSchema['~standard']['validate']>>;
 
 /** A schema as a tool of ours has it. */
 export interface ToolSchema {
@@ -43,7 +45,7 @@ function isSdkSchema(schema: unknown): schema is SdkSchema {
 }
 
 function standardOf(schema: SdkSchema, json: object): StandardSchema {
-  const validate = async (value: unknown): Promise<SchemaResult<unknown>> => {
+  const validate = async (value: unknown): Promise<Checked> => {
     if (schema.validate === undefined) return byShape(json, value);
     const result = await schema.validate(value);
     return result.success ? { value: result.value } : { issues: [{ message: result.error.message }] };
@@ -52,10 +54,7 @@ function standardOf(schema: SdkSchema, json: object): StandardSchema {
 }
 
 /** `jsonSchema()` without `validate` checks nothing. A call without what it needs should still not run. */
-function byShape(
-  json: { readonly type?: unknown; readonly required?: unknown },
-  value: unknown,
-): SchemaResult<unknown> {
+function byShape(json: { readonly type?: unknown; readonly required?: unknown }, value: unknown): Checked {
   if (json.type !== 'object') return { value };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { issues: [{ message: 'must be an object' }] };

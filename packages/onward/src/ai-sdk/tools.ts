@@ -1,4 +1,4 @@
-import type { AnyTool, Approval, ToolContext } from '../agent/tool.ts';
+import type { AnyTool, Approval, ToolContext } from '../agent/index.ts';
 import { OnwardError } from '../kernel/error.ts';
 import { findNonJson, type Json } from '../kernel/json.ts';
 import type { Signal } from '../kernel/signal.ts';

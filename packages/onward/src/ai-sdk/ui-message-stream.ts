@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../agent/agent-api.ts';
+import type { AgentEvent } from '../agent/index.ts';
 import type { UIChunk, UIPlace } from './ui-chunk.ts';
 import { UIWriter, type UIWriterOptions } from './ui-writer.ts';
 

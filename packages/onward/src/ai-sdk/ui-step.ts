@@ -1,5 +1,4 @@
-import type { LiveEvent } from '../agent/agent-api.ts';
-import type { SessionEventData } from '../agent/session-events.ts';
+import type { LiveEvent, SessionEventData } from '../agent/index.ts';
 import type { UIChunk } from './ui-chunk.ts';
 
 type Delta = Extract<LiveEvent, { readonly type: 'live.delta' }>;

@@ -1,5 +1,4 @@
-import type { AgentEvent } from '../agent/agent-api.ts';
-import type { CallOutcome, SessionEvent, SessionEventData, TurnEnd } from '../agent/session-events.ts';
+import type { AgentEvent, CallOutcome, SessionEvent, SessionEventData, TurnEnd } from '../agent/index.ts';
 import { assertNever } from '../kernel/error.ts';
 import type { UIChunk, UIEnd, UIPlace, UIRetry } from './ui-chunk.ts';
 import { UIStep } from './ui-step.ts';
