@@ -115,7 +115,7 @@ describe.each(models)('the chat route, with %s behind it', (_name, make) => {
     await using chat = await startChat({
       model: aiSdkModel(make(`${lab.url}/v1`)),
       tools: [clock.tool],
-      plugins: [llmRetry()],
+      ...quick,
     });
 
     const message = await render(await send(transportTo(chat.url)));
@@ -132,7 +132,7 @@ describe.each(models)('the chat route, with %s behind it', (_name, make) => {
     await using chat = await startChat({
       model: aiSdkModel(make(`${lab.url}/v1`)),
       tools: [clock.tool],
-      plugins: [llmRetry()],
+      ...quick,
     });
 
     const reader = (await send(transportTo(chat.url))).getReader();
@@ -160,7 +160,7 @@ describe.each(models)('the chat route, with %s behind it', (_name, make) => {
     await using chat = await startChat({
       model: aiSdkModel(make(`${lab.url}/v1`)),
       tools: [clock.tool],
-      plugins: [llmRetry()],
+      ...quick,
     });
 
     const first = await render(await send(transportTo(chat.url)));
@@ -177,7 +177,7 @@ describe.each(models)('the chat route, with %s behind it', (_name, make) => {
     await using chat = await startChat({
       model: aiSdkModel(make(`${lab.url}/v1`)),
       tools: [clock.tool],
-      plugins: [llmRetry()],
+      ...quick,
     });
     const chunks: UIMessageChunk[] = [];
     for await (const chunk of await send(transportTo(chat.url))) chunks.push(chunk);
