@@ -153,6 +153,9 @@ export async function followInbox(
 ): Promise<void> {
   const inbox = inboxOf(rt.log.stream);
   const after = (await rt.journal.read(inbox)).length;
-  for await (const event of rt.journal.follow(inbox, after, signal))
+  for await (const event of rt.journal.follow(inbox, after, signal)) {
     if (event.type === 'cancel.requested') onCancel('user');
+    // It is read: no engine needs to look for it.
+    await rt.journal.append([{ stream: inbox, expected: 'any', events: [], due: null }]);
+  }
 }

@@ -9,8 +9,6 @@ export type AnswerPart = TextPart | ThinkingPart | CallPart;
 export type Assembled =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'delta'; readonly block: number; readonly of: 'text' | 'thinking' | 'call'; readonly text: string }
-  /** A block is complete: number `index` of the answer. */
-  | { readonly kind: 'part'; readonly index: number; readonly part: AnswerPart }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
 /** A complete answer. */
@@ -38,7 +36,8 @@ const nothing: Assembled = { kind: 'nothing' };
  */
 export class Assembler {
   readonly #blocks = new Map<number, Block>();
-  readonly #parts: AnswerPart[] = [];
+  /** Complete parts by the number of their block: some wires end a text only after the calls behind it. */
+  readonly #complete = new Map<number, AnswerPart>();
   #finish: { readonly reason: FinishReason; readonly raw?: string } | undefined;
   #usage: Usage | undefined;
   #requestId: string | undefined;
@@ -86,21 +85,29 @@ export class Assembler {
     const finish = this.#finish;
     if (finish === undefined) return bad('cut_answer', 'The stream ended without a finish: the answer was cut.');
     const open = [...this.#blocks.values()].filter((block) => !block.closed);
-    const calls = this.#parts.filter((part) => part.type === 'call');
+    const calls = this.parts().filter((part) => part.type === 'call');
+    if (finish.raw === 'model_context_window_exceeded')
+      return bad('context_window_exceeded', 'The answer filled the context window.', finish.raw);
     if (finish.reason === 'length' && (calls.length > 0 || open.some(({ kind }) => kind === 'call')))
       return bad('max_output_tokens', 'The token limit cut the answer off inside a tool call.', 'length');
     if (finish.reason === 'content-filter')
       return bad('content_filter', `The provider refused to answer (${finish.raw ?? 'content filter'}).`, finish.raw);
     if (open.some(({ kind }) => kind === 'call')) return bad('cut_answer', 'The stream finished inside a tool call.');
     for (const [number, block] of this.#blocks) if (!block.closed) this.#end({ block: number });
-    if (this.#parts.every(isBlank)) return bad('empty_answer', 'The model finished without any content.');
+    const parts = this.parts();
+    if (parts.every(isBlank)) return bad('empty_answer', 'The model finished without any content.');
     const answer: Answer = {
-      parts: this.#parts,
+      parts,
       finish: finish.reason,
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
       ...(this.#requestId === undefined ? {} : { requestId: this.#requestId }),
     };
     return { ok: true, answer };
+  }
+
+  /** The parts that are complete, in the order in which they began. */
+  parts(): readonly AnswerPart[] {
+    return [...this.#complete].toSorted(([a], [b]) => a - b).map(([, part]) => part);
   }
 
   /** What a reader has seen so far: text and thinking, closed or not; no calls. */
@@ -136,28 +143,28 @@ export class Assembler {
     const opaque = part.opaque === undefined ? {} : { opaque: part.opaque };
     if (block.kind !== 'call') {
       if (text === '' && part.opaque === undefined) return nothing;
-      return this.#keep({ type: block.kind, text, ...opaque });
+      return this.#keep(part.block, { type: block.kind, text, ...opaque });
     }
     const input = parseInput(text);
     if (input === undefined) return malformed(`The arguments of a call to ${block.tool} are not JSON.`);
-    return this.#keepCall({ type: 'call', id: block.id, tool: block.tool, input: input.value, ...opaque });
+    return this.#keepCall(part.block, { type: 'call', id: block.id, tool: block.tool, input: input.value, ...opaque });
   }
 
   /** Two calls with one id: the same call said twice is one call; another call gets an id of its own. */
-  #keepCall(call: CallPart): Assembled {
-    const calls = this.#parts.filter((part): part is CallPart => part.type === 'call');
+  #keepCall(block: number, call: CallPart): Assembled {
+    const calls = this.parts().filter((part): part is CallPart => part.type === 'call');
     const twin = calls.find(({ id }) => id === call.id);
-    if (twin === undefined && call.id !== '') return this.#keep(call);
+    if (twin === undefined && call.id !== '') return this.#keep(block, call);
     if (twin !== undefined && twin.tool === call.tool && JSON.stringify(twin.input) === JSON.stringify(call.input))
       return nothing;
     let number = 2;
     while (calls.some(({ id }) => id === `${call.id}#${number}`)) number += 1;
-    return this.#keep({ ...call, id: `${call.id}#${number}` });
+    return this.#keep(block, { ...call, id: `${call.id}#${number}` });
   }
 
-  #keep(part: AnswerPart): Assembled {
-    this.#parts.push(part);
-    return { kind: 'part', index: this.#parts.length - 1, part };
+  #keep(block: number, part: AnswerPart): Assembled {
+    this.#complete.set(block, part);
+    return nothing;
   }
 
   #count(usage: Usage): Assembled {

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/ports.ts';
 import type { Signal } from '../kernel/signal.ts';
 import type { Model, ModelPart, ModelRequest, TextPart, ThinkingPart, Usage } from '../models/model.ts';
 import { toFailure } from '../models/to-failure.ts';
-import { type Answer, type Assembled, Assembler } from './assemble.ts';
+import { type Answer, type AnswerPart, type Assembled, Assembler } from './assemble.ts';
 
 /** How long a provider may be silent, ms; 0 = for ever. Only parts of the answer count as signs of life. */
 export interface Watchdogs {
@@ -16,7 +16,13 @@ export interface Watchdogs {
 /** How one attempt ended. `aborted` only by the caller's signal; then `visible` is what a reader had seen. */
 export type RequestOutcome =
   | { readonly kind: 'completed'; readonly answer: Answer }
-  | { readonly kind: 'failed'; readonly failure: Failure; readonly usage?: Usage }
+  /** `parts` are the complete blocks of the failed attempt: for the record, never for the history. */
+  | {
+      readonly kind: 'failed';
+      readonly failure: Failure;
+      readonly parts: readonly AnswerPart[];
+      readonly usage?: Usage;
+    }
   | { readonly kind: 'aborted'; readonly visible: readonly (TextPart | ThinkingPart)[]; readonly usage?: Usage };
 
 interface Attempt {
@@ -25,7 +31,7 @@ interface Attempt {
   readonly signal: Signal;
   readonly clock: Clock;
   readonly watchdogs: Watchdogs;
-  /** Told of each delta and each complete part, as they come. */
+  /** Told of each delta, as it comes. */
   readonly onPart: (assembled: Assembled) => void;
 }
 
@@ -111,7 +117,7 @@ function aborted(assembler: Assembler): RequestOutcome {
 }
 
 function failed(failure: Failure, assembler: Assembler): RequestOutcome {
-  return { kind: 'failed', failure, ...usageOf(assembler) };
+  return { kind: 'failed', failure, parts: assembler.parts(), ...usageOf(assembler) };
 }
 
 function usageOf(assembler: Assembler): { readonly usage?: Usage } {

@@ -2,6 +2,7 @@ import { assertNever } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
 import type { Usage } from '../models/model.ts';
 import { changedHeader, configure, deepFreeze, requestOf } from './build-request.ts';
+import type { AnswerPart } from './assemble.ts';
 import { type LimitHit, limitHit } from './limits.ts';
 import { runCalls } from './run-calls.ts';
 import { type RequestOutcome, runRequest } from './run-request.ts';
@@ -41,6 +42,7 @@ export async function runStep(rt: Runtime, at: StepContext): Promise<StepEnd> {
   switch (outcome.kind) {
     case 'completed': {
       const { parts, finish, usage, requestId } = outcome.answer;
+      addBlocks(rt, at, parts);
       const more = { ...usageField(usage), ...(requestId === undefined ? {} : { requestId }) };
       rt.log.add(sessionEvent('answer.completed', { turn, step, blocks: parts.length, finish, ...more }));
       rt.limits.within?.spend(rt.id, outcome.model, usage ?? {});
@@ -48,6 +50,7 @@ export async function runStep(rt: Runtime, at: StepContext): Promise<StepEnd> {
     }
     case 'failed': {
       const { failure, usage } = outcome;
+      addBlocks(rt, at, outcome.parts);
       rt.log.add(sessionEvent('step.closed', { turn, step, outcome: 'failed', failure, ...usageField(usage) }));
       rt.limits.within?.spend(rt.id, outcome.model, usage ?? {});
       await rt.log.flush();
@@ -106,13 +109,16 @@ async function request(rt: Runtime, at: StepContext): Promise<Requested | 'abort
         n += 1;
         const { block, of: kind, text } = assembled;
         rt.live({ type: 'live.delta', turn, step, block, kind, n, text });
-      } else if (assembled.kind === 'part')
-        rt.log.add(
-          sessionEvent('block.closed', { turn, step, block: assembled.index, part: deepFreeze(assembled.part) }),
-        );
+      }
     },
   });
   return { ...outcome, model: model.id };
+}
+
+function addBlocks(rt: Runtime, at: StepContext, parts: readonly AnswerPart[]): void {
+  const { turn, step } = at;
+  for (const [block, part] of parts.entries())
+    rt.log.add(sessionEvent('block.closed', { turn, step, block, part: deepFreeze(part) }));
 }
 
 function closeUnasked(rt: Runtime, at: StepContext): 'aborted' {

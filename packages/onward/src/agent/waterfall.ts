@@ -64,7 +64,8 @@ export function createWaterfalls(): WaterfallSet {
           list.filter((entry) => entry.owner !== owner),
         );
       }
-      await Promise.all(active.get(owner) ?? []);
+      const calls = active.get(owner);
+      if (calls !== undefined) await Promise.all(calls.values());
     },
   };
 }

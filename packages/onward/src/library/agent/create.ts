@@ -1,7 +1,9 @@
 import { type Agent, type AgentDeps, type AgentOptions, startAgent } from '../../agent/index.ts';
-import { createLedger } from '../../effects/index.ts';
+import { llmRetry } from '../../agent/plugins/llm-retry/index.ts';
+import type { EffectLedger } from '../../effects/effect.ts';
+import { createLedger, type LedgerOptions } from '../../effects/index.ts';
 import { OnwardError } from '../../kernel/error.ts';
-import type { Journal } from '../../kernel/journal.ts';
+import type { Holder, Journal } from '../../kernel/journal.ts';
 import type { Clock, Hash, Ids, Random } from '../../kernel/ports.ts';
 import {
   hostIdentity,
@@ -61,21 +63,43 @@ export async function openAgent(id: string, options: OpenAgentOptions): Promise<
 }
 
 function withRetry(options: Pick<CreateAgentOptions, 'retry'> & AgentOptions): AgentOptions {
-  return options;
+  const plugins = options.plugins ?? [];
+  if (options.retry === false || plugins.some(({ name }) => name === 'llm-retry')) return options;
+  return { ...options, plugins: [...plugins, llmRetry()] };
 }
 
 function depsOf(options: { readonly journal?: Journal; readonly ports?: Ports }): AgentDeps {
   const ports = { clock: systemClock, random: systemRandom, ids: systemIds, hash: systemHash, ...options.ports };
   const journal = options.journal ?? createMemoryJournal({ clock: ports.clock });
-  const { pid, startedAt } = ownIdentity();
+  const holder = ownHolder(ports.ids);
   return {
     ...ports,
     journal,
-    ledger: createLedger({ ...ports, journal }),
-    holder: { id: ports.ids.uuid(), host: hostIdentity(), pid, startedAt },
-    isDead: (holder) => holder.host === hostIdentity() && !isAlive(holder),
+    ledger: ledgerOf(journal, { ...ports, holder }),
+    holder,
+    isDead,
     ...(options.journal === undefined ? { onEnd: async () => await journal.close() } : {}),
   };
+}
+
+/** This process as the holder of leases. */
+export function ownHolder(ids: Ids): Holder {
+  const { pid, startedAt } = ownIdentity();
+  return { id: ids.uuid(), host: hostIdentity(), pid, startedAt };
+}
+
+/** True for a holder of this host whose process is gone: nobody waits for its lease to run out. */
+export function isDead(holder: Holder): boolean {
+  return holder.host === hostIdentity() && !isAlive(holder);
+}
+
+const ledgers = new WeakMap<Journal, EffectLedger>();
+
+/** One ledger for a journal in a process: only the one that began a call knows that it still runs. */
+function ledgerOf(journal: Journal, ports: Omit<LedgerOptions, 'journal' | 'isDead'>): EffectLedger {
+  const ledger = ledgers.get(journal) ?? createLedger({ ...ports, isDead, journal });
+  ledgers.set(journal, ledger);
+  return ledger;
 }
 
 function checkId(id: string): void {

@@ -1,5 +1,6 @@
 /** `onward/agent`: an agent in your program whose failures are recovered by typed actions. */
 import { createOnce, type Once } from '../../effects/index.ts';
+import { isDead, ownHolder } from './create.ts';
 import { systemClock, systemHash, systemIds } from '../../processes/index.ts';
 
 export { createAgent, type CreateAgentOptions, openAgent, type OpenAgentOptions, type Ports } from './create.ts';
@@ -48,4 +49,10 @@ export { createMemoryJournal } from '../../stores/memory/index.ts';
  * Does something once, or leaves it known to be unknown, without our loop: intent before the call, receipt after it, and a
  * question for a person where nobody can know.
  */
-export const once: Once = createOnce({ clock: systemClock, ids: systemIds, hash: systemHash });
+export const once: Once = createOnce({
+  clock: systemClock,
+  ids: systemIds,
+  hash: systemHash,
+  holder: ownHolder(systemIds),
+  isDead,
+});
