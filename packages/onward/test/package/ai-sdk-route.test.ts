@@ -196,6 +196,7 @@ test('a chat that nobody knows has nothing to resume', async () => {
   await using chat = await startChat({
     model: aiSdkModel(createOpenAICompatible({ baseURL: lab.url, name: 'lab' })('lab')),
     tools: [],
+    ...quick,
   });
   expect(await transportTo(chat.url).reconnectToStream({ chatId: 'other' })).toBeNull();
 });
