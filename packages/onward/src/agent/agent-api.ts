@@ -1,4 +1,5 @@
 import type { Failure, FailureClass } from '../kernel/failure.ts';
+import type { Json } from '../kernel/json.ts';
 import type { Question } from '../kernel/question.ts';
 import type { Signal } from '../kernel/signal.ts';
 import type { Message, Usage } from '../models/model.ts';
@@ -40,6 +41,16 @@ export type LiveEvent =
       /** The number of the first one of several that were joined: who came late sees that something is missing. */
       readonly first?: number;
       readonly text: string;
+    }
+  /** A body begins or has ended; its durable record may come only with the end of the step. */
+  | {
+      readonly type: 'live.call';
+      readonly turn: number;
+      readonly step: number;
+      readonly id: string;
+      readonly tool: string;
+      readonly input: Json;
+      readonly state: 'started' | 'ended';
     }
   | { readonly type: 'live.status'; readonly status: AgentStatus };
 

@@ -73,7 +73,7 @@ class Reader {
   pushLive(event: LiveEvent): void {
     const last = this.#queue.at(-1);
     if (event.type === 'live.delta' && last?.type === 'live.delta' && isSame(last, event))
-      this.#queue[this.#queue.length - 1] = { ...event, text: last.text + event.text };
+      this.#queue[this.#queue.length - 1] = { ...event, first: last.first ?? last.n, text: last.text + event.text };
     else this.#queue.push(event);
     this.#wake?.();
   }

@@ -56,13 +56,16 @@ function createHandle(id: string, feed: Feed, acceptedAt: number): Live {
       return textOrThrow(await settled);
     },
     events: (options = {}) =>
-      ofChain(id, feed.read({ after: options.after ?? acceptedAt, signal: options.signal, until: ended })),
+      ofChain(id, feed.read({ after: acceptedAt, signal: options.signal, until: ended }), options.after ?? 0),
   };
   return { handle, settle, end };
 }
 
-/** The events of the turns that a prompt opened, and of its own acceptance; and live ones of those turns. */
-async function* ofChain(id: string, events: AsyncIterable<AgentEvent>): AsyncGenerator<AgentEvent> {
+/**
+ * The events of the turns that a prompt opened, and of its own acceptance; and live ones of those turns. Read from the
+ * beginning, since only that says which turns these are; told from `after` on.
+ */
+async function* ofChain(id: string, events: AsyncIterable<AgentEvent>, after: number): AsyncGenerator<AgentEvent> {
   let chain: number | undefined;
   let turn: number | undefined;
   for await (const event of events) {
@@ -71,13 +74,13 @@ async function* ofChain(id: string, events: AsyncIterable<AgentEvent>): AsyncGen
       if (event.data.trigger.kind === 'prompt' && event.data.trigger.id === id) chain = event.data.chain;
       turn = event.data.chain === chain ? event.data.turn : undefined;
     }
-    if (event.type === 'live.delta') {
+    if (event.type === 'live.delta' || event.type === 'live.call') {
       // What is live may come before its turn is durable; it is of this chain unless another one is known to run.
       yield event;
       continue;
     }
     const own = event.type === 'message.accepted' && event.data.id === id;
-    if (own || turn !== undefined) yield event;
+    if ((own || turn !== undefined) && event.position > after) yield event;
     if (event.type === 'turn.closed') turn = undefined;
   }
 }

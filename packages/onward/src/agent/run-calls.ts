@@ -71,12 +71,18 @@ class Batch {
       state.started ? undefined : await this.#before(prepared, state.question),
     );
     if (refused !== undefined) return this.#end(call.id, refused);
-    const body = this.#guarded(async () => await performCall(this.#rt, this.#at, prepared)).then((outcome) =>
-      this.#end(call.id, outcome ?? undispatched),
-    );
-    const tracked: Promise<void> = body.finally(() => void this.#running.delete(tracked));
+    const tracked: Promise<void> = this.#body(prepared).finally(() => void this.#running.delete(tracked));
     this.#running.add(tracked);
     if (alone) await tracked;
+  }
+
+  async #body(ready: Ready): Promise<void> {
+    const { id, tool, input } = ready.call;
+    const { turn, step } = this.#at;
+    this.#rt.live({ type: 'live.call', turn, step, id, tool, input, state: 'started' });
+    const outcome = await this.#guarded(async () => await performCall(this.#rt, this.#at, ready));
+    this.#rt.live({ type: 'live.call', turn, step, id, tool, input, state: 'ended' });
+    this.#end(id, outcome ?? undispatched);
   }
 
   async settled(): Promise<void> {

@@ -91,6 +91,7 @@ export class UIWriter {
       case 'history.replaced':
       case 'cancel.requested':
       case 'aside.finished':
+      case 'live.call':
         return [];
       case 'plugin.recorded':
         return this.#recorded(event);

@@ -32,6 +32,12 @@ export {
   type Watchdogs,
 } from '../../agent/index.ts';
 export type { Plugin, PluginHost, RequestErrorAction, Waterfalls } from '../../agent/plugin.ts';
+export { failover, type FailoverOptions } from '../../agent/plugins/failover/index.ts';
+export { goal, type Goal, type GoalOptions, type GoalState } from '../../agent/plugins/goal/index.ts';
+export { llmRetry, type LlmRetryOptions } from '../../agent/plugins/llm-retry/index.ts';
+export { planMode, type PlanMode, type PlanModeOptions } from '../../agent/plugins/plan-mode/index.ts';
+export { addToTranscript, finalText, foldTranscript, type Transcript } from '../../agent/transcript.ts';
+export { aiSdkModel, type AiSdkModelOptions } from '../../models/ai-sdk/index.ts';
 export type { EffectOutcome, Lookup } from '../../effects/effect.ts';
 export {
   answerQuestion as answer,
