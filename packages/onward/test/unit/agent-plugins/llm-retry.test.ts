@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { llmRetry, type LlmRetryOptions, type RetryRecord } from '../../../src/agent/plugins/llm-retry/index.ts';
@@ -62,6 +63,7 @@ describe('a failed model request', () => {
     { message: 'no', stop: 'refusal' },
     { message: 'what is this' },
     { message: 'ended', process: 'ended-without-result' },
+    { message: 'paused', stop: 'pause_turn' },
   ])('A60 leaves what does not pass by itself to others, without record or timer: %j', async (failure) => {
     const session = start();
     let asked = 0;
@@ -340,6 +342,13 @@ describe('cancelling and unloading', () => {
     expect(session.clock.pending()).toEqual([]);
   });
 
+  test('a wait leaves no listener behind on the signal of its turn', async () => {
+    const session = start();
+    const { signal } = new AbortController();
+    await session.settle(session.fail({ signal }));
+    expect(getEventListeners(signal as EventTarget, 'abort')).toEqual([]);
+  });
+
   test('unloading during the wait ends it at once, retries nothing and leaves no timer', async () => {
     const session = start();
     const answer = session.fail();
@@ -496,6 +505,17 @@ describe('a log', () => {
       },
     ],
     ['is out of sequence', (session) => add(session, { ...good, retry: 2 })],
+    ['is out of sequence', (session) => add(session, { ...good, retry: 2, max: 1 })],
+    [
+      'is out of sequence: number 2 of 1',
+      (session) => {
+        add(session, { ...good, max: 1 });
+        session.open('retry');
+        session.emit('step.opened', { turn: 2, step: 1, model: 'test/one', messages: 1, generation: 0 });
+        session.emit('step.closed', { turn: 2, step: 1, outcome: 'failed', failure: overloaded });
+        add(session, { ...good, turn: 2, retry: 2, max: 1 });
+      },
+    ],
     ['is out of sequence', (session) => add(session, { ...good, class: 'incomplete', retry: 2 })],
     ['has no retry', (session) => add(session, { ...good, retry: 0 })],
     ['has no delayMs', (session) => add(session, { ...good, delayMs: -1 })],
