@@ -24,5 +24,5 @@ const rows = names.flatMap((name) => {
 });
 console.log(markdown(rows));
 console.log(
-  `\nNode ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, median of ${rounds} rounds.`,
+  `\nNode ${process.versions.node}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, median of ${rounds} rounds, of what takes long fewer.`,
 );

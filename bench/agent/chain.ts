@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createAgent, type Model, openSqliteJournal, type Plugin } from 'onward/agent';
-import { clock, random } from '../ports.ts';
+import { createAgent, type Model, openJournal, type Plugin } from 'onward/agent';
 import type { Row } from '../report.ts';
 
 /** Chains of failed requests that a plugin retries at once: what one costs at the end of a long chain, and what stays in memory. */
@@ -39,7 +38,7 @@ export async function benchChain(rounds: number): Promise<readonly Row[]> {
 
 async function chainOf(failures: number): Promise<{ readonly usEach: number; readonly heapMb: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'onward-bench-'));
-  const journal = await openSqliteJournal({ path: join(folder, 'journal.db'), clock, random });
+  const journal = await openJournal(join(folder, 'journal.db'));
   const plugins = [retryAlways];
   const agent = await createAgent({ model: failingModel(failures), plugins, journal, retry: false });
   const before = heapMb();

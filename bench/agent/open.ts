@@ -1,9 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent, type Model, openAgent, openSqliteJournal, tool } from 'onward/agent';
+import { createAgent, type Model, openAgent, openJournal, tool } from 'onward/agent';
 import { z } from 'zod';
-import { clock, random } from '../ports.ts';
 import { type Row, sideBySide } from '../report.ts';
 import { createInstant } from './instant.ts';
 
@@ -36,7 +35,7 @@ export async function benchOpen(rounds: number): Promise<readonly Row[]> {
 }
 
 async function fill(path: string, copy: string): Promise<void> {
-  const journal = await openSqliteJournal({ path, clock, random });
+  const journal = await openJournal(path);
   const turns = 1000;
   const agent = await createAgent({ id: 'long', journal, ...options(createInstant(turns).model) });
   const stream = 'session:long';
@@ -57,7 +56,7 @@ async function fill(path: string, copy: string): Promise<void> {
 
 async function openOnce(path: string): Promise<number> {
   const start = performance.now();
-  const journal = await openSqliteJournal({ path, clock, random });
+  const journal = await openJournal(path);
   const agent = await openAgent('long', { journal, ...options(createInstant(0).model) });
   const ms = performance.now() - start;
   if (agent.history().length < 1000) throw new Error('the history is not there');

@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { createAgent, createMemoryJournal, type Message, openSqliteJournal, tool } from 'onward/agent';
+import { aiSdkModel, createAgent, type Message, openJournal, tool } from 'onward/agent';
 import { z } from 'zod';
-import { aiSdkModel } from '../../packages/onward/dist/models/ai-sdk/index.js';
 import type { Program } from '../faults/programs/program.ts';
-import { clock, random } from '../ports.ts';
 import { bareOverParts, bareOverProvider } from './bare.ts';
 import { createInstant, type Instant } from './instant.ts';
 
@@ -33,7 +31,7 @@ export interface Figures {
   readonly turns: number;
   readonly cpuUs: number;
   readonly wallUs: number;
-  /** Appends to the journal for each turn; counted by a wrapper around it. */
+  /** Appends to the journal for each turn, counted by a wrapper around it; only of one that is handed in, in SQLite. */
   readonly appends: number;
   readonly rssMb: number;
   readonly transcriptBytes: number;
@@ -146,16 +144,15 @@ async function converseOnward(
   prompts: number,
 ): ReturnType<Conversation> {
   const { store } = orders;
-  const journal =
-    store === undefined
-      ? createMemoryJournal({ clock })
-      : await openSqliteJournal({ path: join(store, 'journal.db'), clock, random });
+  const journal = store === undefined ? undefined : await openJournal(join(store, 'journal.db'));
   let appends = 0;
-  const append = journal.append.bind(journal);
-  journal.append = async (batch) => {
-    appends += 1;
-    return await append(batch);
-  };
+  if (journal !== undefined) {
+    const append = journal.append.bind(journal);
+    journal.append = async (batch) => {
+      appends += 1;
+      return await append(batch);
+    };
+  }
   const agent = await createAgent({
     model: orders.model === 'parts' ? instant.model : aiSdkModel(providerModel(instant)),
     instructions: 'Do the task.',
@@ -168,13 +165,13 @@ async function converseOnward(
         run: record,
       }),
     ],
-    journal,
+    ...(journal === undefined ? {} : { journal }),
   });
   // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (let n = 0; n < prompts; n++) await agent.followup(prompt).orThrow();
   const transcriptBytes = store === undefined ? 0 : JSON.stringify(agent.history()).length;
   await agent[Symbol.asyncDispose]();
-  await journal.close();
+  await journal?.close();
   return { appends, transcriptBytes };
 }
 

@@ -43,7 +43,9 @@ export async function benchStore(rounds: number): Promise<readonly Row[]> {
     () => stored.push(measure('onward')),
     () => bare.push(measure('bare')),
   );
-  const untracked = run({ ...common, subject: 'onward', effect: 'untracked', runs: [{ turns: 1000, times: 1 }] });
+  const untracked = inFolder((store) =>
+    run({ ...common, subject: 'onward', effect: 'untracked', store, runs: [{ turns: 1000, times: 1 }] }),
+  );
   const row = (what: string, unit: string, aim: string, pick: (figures: readonly Figures[]) => number): Row => ({
     what,
     unit,

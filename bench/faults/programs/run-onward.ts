@@ -5,16 +5,15 @@ import {
   type Agent,
   type AgentEvent,
   type AnyTool,
+  aiSdkModel,
   createAgent,
   openAgent,
-  openSqliteJournal,
+  openJournal,
   type PromptHandle,
   type Settlement,
   tool,
 } from 'onward/agent';
-import { aiSdkModel } from '../../../packages/onward/dist/models/ai-sdk/index.js';
 import { z } from 'zod';
-import { clock, random } from '../../ports.ts';
 import { recordedText } from '../script.ts';
 import { type Ending, type Task, toolDescription } from './program.ts';
 
@@ -44,7 +43,7 @@ async function agentOf(task: Task, declared: boolean): Promise<Agent> {
     ...(task.timeouts ? { watchdogs: { headersMs: 10_000, idleMs: 10_000 } } : {}),
   };
   if (task.store === undefined) return await createAgent(options);
-  const journal = await openSqliteJournal({ path: join(task.store, 'journal.db'), clock, random });
+  const journal = await openJournal(join(task.store, 'journal.db'));
   if (task.resume) return await openAgent('bench', { ...options, journal, recover: true });
   return await createAgent({ ...options, id: 'bench', journal });
 }
