@@ -1,5 +1,4 @@
 import type { Failure } from '../kernel/failure.ts';
-import type { Json } from '../kernel/json.ts';
 import type { Signal } from '../kernel/signal.ts';
 import { rejectionOf } from './effect-rejected.ts';
 import { failureOf } from './failure-of.ts';
@@ -20,12 +19,12 @@ export interface Call {
 }
 
 /** Makes a call. One that ignores the signal is not waited for. */
-export function startCall(act: (signal: Signal) => Promise<Json>, signal: Signal): Call {
+export function startCall(act: (signal: Signal) => Promise<unknown>, signal: Signal): Call {
   const result = settle(async () => act(signal));
   return { result, end: Promise.race([result, abandonment(signal, result)]) };
 }
 
-async function settle(act: () => Promise<Json>): Promise<CallResult> {
+async function settle(act: () => Promise<unknown>): Promise<CallResult> {
   try {
     return { kind: 'receipt', value: await act() };
   } catch (error) {

@@ -22,9 +22,9 @@ export interface EffectName {
   readonly compensates?: string;
 }
 
-/** What a service says about a key. `accepted` carries what is known of the result. */
+/** What a service says about a key. `accepted` carries what is known of the result: JSON, or it is kept as unreadable. */
 export type Lookup =
-  | { readonly kind: 'accepted'; readonly receipt: Json }
+  | { readonly kind: 'accepted'; readonly receipt: unknown }
   | { readonly kind: 'absent' }
   | { readonly kind: 'unknown' };
 
@@ -36,7 +36,7 @@ export interface EffectCalls {
    * Does it, handing `key` to the service where that dedupes on it. Returns the receipt (JSON). Throw `EffectRejected` when
    * it is certain that nothing happened; anything else thrown leaves the outcome unknown.
    */
-  call(key: string, signal: Signal): Promise<Json>;
+  call(key: string, signal: Signal): Promise<unknown>;
   /** Asks the service whether it happened. */
   lookup?(key: string, signal: Signal): Promise<Lookup>;
   /** `absent` can be believed this long after the call ended, and not before. Absent: never; a lookup only proves presence. */

@@ -39,17 +39,12 @@ export { planMode, type PlanMode, type PlanModeOptions } from '../../agent/plugi
 export { addToTranscript, finalText, foldTranscript, type Transcript } from '../../agent/transcript.ts';
 export { aiSdkModel, type AiSdkModelOptions } from '../../models/ai-sdk/index.ts';
 export type { EffectOutcome, Lookup } from '../../effects/effect.ts';
-export {
-  answerQuestion as answer,
-  type AnswerInput,
-  type AnswerResult,
-  EffectRejected,
-  listQuestions as questions,
-} from '../../effects/index.ts';
+export { type AnswerInput, type AnswerResult, EffectRejected, listQuestions as questions } from '../../effects/index.ts';
 export type { Answer, Question, QuestionState } from '../../kernel/question.ts';
 export type { Message, Model, ModelPart, ModelRequest, ModelSettings, Usage } from '../../models/model.ts';
-export { openSqliteJournal } from '../../stores/sqlite/index.ts';
 export { createMemoryJournal } from '../../stores/memory/index.ts';
+export { openSqliteJournal } from '../../stores/sqlite/index.ts';
+export { answer, openJournal } from './journal.ts';
 
 /**
  * Does something once, or leaves it known to be unknown, without our loop: intent before the call, receipt after it, and a

@@ -1,0 +1,17 @@
+import { type AnswerInput, answerQuestion, type AnswerResult } from '../../effects/index.ts';
+import type { Journal } from '../../kernel/journal.ts';
+import { systemClock, systemRandom } from '../../processes/index.ts';
+import { openSqliteJournal } from '../../stores/sqlite/index.ts';
+
+/**
+ * Opens a journal in a SQLite file of this user alone (0600); it is made when it is not there. Several processes may have it
+ * open. Throws `journal/...` for a file that is none, damaged, or of a newer version.
+ */
+export async function openJournal(path: string): Promise<Journal> {
+  return await openSqliteJournal({ path, clock: systemClock, random: systemRandom });
+}
+
+/** Answers a question, from any process that has the journal open. The first answer wins; a later one hears which it was. */
+export async function answer(journal: Journal, question: string, input: AnswerInput): Promise<AnswerResult> {
+  return await answerQuestion(journal, question, input, systemClock);
+}
