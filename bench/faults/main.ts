@@ -3,7 +3,7 @@ import { faultNames } from './faults.ts';
 import { installPeers } from './install.ts';
 import { expectedSeconds, faultCases, runCrashes, runFaults } from './matrix.ts';
 import { crashOnly, peers, versionsOf } from './peers.ts';
-import { crashTable, faultTable, otherConsumers, scoreTable } from './tables.ts';
+import { crashTable, errorTable, faultTable, otherConsumers, scoreTable } from './tables.ts';
 import { judge, judgeCrash } from './verdict.ts';
 
 // Usage: npm run bench:faults [-- --only PEER[,PEER]] [--faults NAME[,NAME]] [--no-crash] [--cap SECONDS] [--json].
@@ -54,6 +54,7 @@ if (values.json) {
   const parts = [
     `## Faults, default settings; for silence also time-outs of 10 s\n\n${faultTable(cells, streaming)}`,
     `## Score\n\n${scoreTable(cells, streaming)}`,
+    `## What an error says that reached the program\n\n${errorTable(cells, streaming)}`,
     ...streaming.map((peer) => otherConsumers(cells, peer)).filter((line) => line !== undefined),
     ...(crashes.length === 0
       ? []

@@ -55,6 +55,23 @@ export function scoreTable(cells: readonly FaultCell[], peers: readonly string[]
   return table(head, rows);
 }
 
+/** What the error says that reached the program: the name it has there, status, code, class. Of faults that do not pass. */
+export function errorTable(cells: readonly FaultCell[], peers: readonly string[]): string {
+  const names = faultNames.filter((name) => ['429-ra90', 'overflow', 'invalid', '401', 'quota'].includes(name));
+  const rows = peers.map((peer) => [
+    peer,
+    ...names.map((fault) => {
+      const cell = cells.find((one) => one.peer === peer && one.fault === fault);
+      const report = cell?.seen.report;
+      const error = report?.error ?? report?.hidden;
+      if (error === undefined) return '';
+      const parts = [error.name, error.status, error.code, error.class].filter((part) => part !== undefined);
+      return report?.error === undefined ? `(only a callback: ${parts.join(' ')})` : parts.join(' ');
+    }),
+  ]);
+  return table(['', ...names], rows);
+}
+
 /** For a library whose events say what is superseded: what consumers see who do not care. */
 export function otherConsumers(cells: readonly FaultCell[], peer: string): string | undefined {
   const own = cells.filter((cell) => cell.peer === peer && cell.seen.report?.onScreen !== undefined);
