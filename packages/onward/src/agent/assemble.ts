@@ -1,6 +1,7 @@
 import type { Failure } from '../kernel/failure.ts';
 import { findNonJson, type Json } from '../kernel/json.ts';
 import type { CallPart, FinishReason, ModelPart, TextPart, ThinkingPart, Usage } from '../models/model.ts';
+import { readPart } from './read-part.ts';
 
 /** A part of an answer. */
 export type AnswerPart = TextPart | ThinkingPart | CallPart;
@@ -42,8 +43,10 @@ export class Assembler {
   #usage: Usage | undefined;
   #requestId: string | undefined;
 
-  /** Takes the next part. After a `failed` nothing more is to be pushed. */
-  push(part: ModelPart): Assembled {
+  /** Takes the next part, whatever it is. After a `failed` nothing more is to be pushed. `now`: ms since the epoch. */
+  push(said: unknown, now: number): Assembled {
+    const part = readPart(said, now);
+    if (part === undefined) return malformed('The stream had a part that is none: its type or a field of it is wrong.');
     if (this.#finish !== undefined) {
       if (part.type === 'usage') return this.#count(part.usage);
       return malformed(`The stream went on after its finish (${part.type}).`);
@@ -113,7 +116,7 @@ export class Assembler {
   /** What a reader has seen so far: text and thinking, closed or not; no calls. */
   visible(): readonly (TextPart | ThinkingPart)[] {
     return [...this.#blocks.values()].flatMap((block) => {
-      const text = block.pieces.join('');
+      const text = block.pieces.join('').toWellFormed();
       if (block.kind === 'call' || text.trim() === '') return [];
       return block.kind === 'text' ? [{ type: 'text' as const, text }] : [];
     });
@@ -139,10 +142,13 @@ export class Assembler {
     // The first close of a block wins.
     if (block.closed) return nothing;
     block.closed = true;
-    const text = part.text ?? block.pieces.join('');
+    // Half a character (what a broken decoder leaves) cannot be stored as text, nor sent again.
+    const text = (part.text ?? block.pieces.join('')).toWellFormed();
     const opaque = part.opaque === undefined ? {} : { opaque: part.opaque };
     if (block.kind !== 'call') {
-      if (text === '' && part.opaque === undefined) return nothing;
+      // Providers refuse a history with a text of nothing but blanks.
+      const empty = block.kind === 'text' ? text.trim() === '' : text === '';
+      if (empty && part.opaque === undefined) return nothing;
       return this.#keep(part.block, { type: block.kind, text, ...opaque });
     }
     const input = parseInput(text);

@@ -80,13 +80,13 @@ async function read(attempt: Attempt, reading: Reading): Promise<RequestOutcome>
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one part after the other is what a stream is
     const next = await gate.race(iterator.next());
-    if (next === undefined || attempt.signal.aborted) {
+    if (next === opened || attempt.signal.aborted) {
       leave(iterator);
       return attempt.signal.aborted ? aborted(assembler) : stalled(assembler, timing, attempt.watchdogs);
     }
     if (next.done === true) return ended(assembler);
     timing.alive(assembler.finished);
-    const assembled = assembler.push(next.value);
+    const assembled = assembler.push(next.value, attempt.clock.now());
     if (assembled.kind === 'failed') {
       leave(iterator);
       return failed(assembled.failure, assembler);
@@ -98,7 +98,11 @@ async function read(attempt: Attempt, reading: Reading): Promise<RequestOutcome>
 
 /** Ends a stream that is no longer read. It may not listen; nobody waits for it. */
 function leave(iterator: AsyncIterator<ModelPart>): void {
-  Promise.resolve(iterator.return?.()).catch(() => undefined);
+  try {
+    Promise.resolve(iterator.return?.()).catch(() => undefined);
+  } catch {
+    // It is left already.
+  }
 }
 
 function ended(assembler: Assembler): RequestOutcome {
@@ -124,25 +128,28 @@ function usageOf(assembler: Assembler): { readonly usage?: Usage } {
   return assembler.usage === undefined ? {} : { usage: assembler.usage };
 }
 
+/** What a race gives when the gate was opened: nothing that a stream can say. */
+const opened: unique symbol = Symbol('opened');
+
 interface Gate {
-  /** The value, or `undefined` as soon as the gate opens. A promise left behind is quiet. */
-  race<Value>(promise: Promise<Value>): Promise<Value | undefined>;
+  /** The value, or {@link opened} as soon as the gate opens. A promise left behind is quiet. */
+  race<Value>(promise: Promise<Value>): Promise<Value | typeof opened>;
   open(): void;
 }
 
 /** A race against one event that leaves nothing behind on it, however many times it is run. */
 function createGate(): Gate {
-  let opened = false;
+  let isOpen = false;
   let onOpen: (() => void) | undefined;
   return {
     async race(promise) {
-      if (opened) {
+      if (isOpen) {
         promise.catch(() => undefined);
-        return undefined;
+        return opened;
       }
       try {
         return await new Promise((resolve, reject) => {
-          onOpen = () => resolve(undefined);
+          onOpen = () => resolve(opened);
           promise.then(resolve, reject);
         });
       } finally {
@@ -150,7 +157,7 @@ function createGate(): Gate {
       }
     },
     open() {
-      opened = true;
+      isOpen = true;
       onOpen?.();
     },
   };
