@@ -19,6 +19,7 @@ export async function configure(rt: Runtime, at: StepContext): Promise<Configure
   const payload = Object.freeze({ turn, step, chain, signal, draft });
   const chosen = await rt.waterfalls.run('agent/request', payload, () => draft);
   const { model } = chosen;
+  rt.current.model = model;
   return { model, header: { model: model.id, system: chosen.system, tools: chosen.tools, settings: chosen.settings } };
 }
 
@@ -63,12 +64,4 @@ function unbound(message: Message, model: string): Message {
   return content.length === 0
     ? { ...message, content: [{ type: 'text', text: '(thought)' }] }
     : { ...message, content };
-}
-
-/** Freezes data of a message all the way down; done once, when it enters the log. */
-export function deepFreeze<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  Object.freeze(value);
-  for (const inner of Object.values(value)) deepFreeze(inner);
-  return value;
 }

@@ -1,6 +1,6 @@
 import { OnwardError } from '../kernel/error.ts';
 import { findNonJson } from '../kernel/json.ts';
-import { deepFreeze } from './build-request.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import type { UserContent } from './session-events.ts';
 
 /** Takes a private, frozen copy of what was passed. Throws `agent/bad-content` with the place for anything else. */

@@ -6,7 +6,7 @@ import type { Signal } from '../kernel/signal.ts';
 import type { Model, ModelSettings } from '../models/model.ts';
 import { followInbox, OpenAgent } from './agent.ts';
 import type { Agent, AgentStatus } from './agent-api.ts';
-import { deepFreeze } from './build-request.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import { Driver } from './driver.ts';
 import { createFeed } from './feed.ts';
 import { createHandles } from './handles.ts';
@@ -84,6 +84,7 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     tools,
     waterfalls: createWaterfalls(),
     model: options.model,
+    current: { model: options.model },
     instructions: options.instructions ?? '',
     settings: deepFreeze({ ...options.settings }),
     limits: options.limits ?? {},
@@ -109,7 +110,7 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
   };
   const agent = new OpenAgent({ rt, driver, feed, handles, plugins: () => parts.plugins, release });
   try {
-    plugAll(options.plugins ?? [], { rt, agent, model: options.model, plugged: parts.plugins });
+    plugAll(options.plugins ?? [], { rt, agent, plugged: parts.plugins });
     const found = await begin(rt, options, opening);
     void keepLease(journal, lease, { clock, signal: lifetime.signal, lost: () => driver.abort({ kind: 'dispose' }) });
     // A medium that cannot be followed cannot be written either, and that is said where it is written.
@@ -125,14 +126,17 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
 
 function plugAll(
   plugins: readonly Plugin[],
-  into: { readonly rt: Runtime; readonly agent: OpenAgent; readonly model: Model; readonly plugged: Plugged[] },
+  into: { readonly rt: Runtime; readonly agent: OpenAgent; readonly plugged: Plugged[] },
 ): void {
-  const { rt, agent, model, plugged } = into;
+  const { rt, agent, plugged } = into;
   for (const plugin of plugins) {
     if (plugged.some(({ name }) => name === plugin.name))
       throw new OnwardError('agent/bad-plugin', `Two plugins are called ${plugin.name}.`, { place: plugin.name });
     plugged.push(
-      plugIn(plugin, rt, { accept: (kind, content, from) => agent[kind](content, from), model: () => model }),
+      plugIn(plugin, rt, {
+        accept: (kind, content, from) => agent[kind](content, from),
+        model: () => rt.current.model,
+      }),
     );
   }
 }

@@ -12,6 +12,7 @@ export type {
 export { type AgentDeps, type AgentOptions, type Opening, startAgent } from './create-agent.ts';
 export type { Limits } from './limits.ts';
 export type { Watchdogs } from './run-request.ts';
+export { addToTranscript, finalText, foldTranscript, type Transcript } from './transcript.ts';
 export { requestOf } from './build-request.ts';
 export { applySessionEvent, emptySession, type SessionState } from './session-state.ts';
 export { readSession } from './session-log.ts';

@@ -1,7 +1,7 @@
 import { OnwardError } from '../kernel/error.ts';
 import { findNonJson } from '../kernel/json.ts';
 import type { Model, ModelRequest } from '../models/model.ts';
-import { deepFreeze } from './build-request.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import { limitHit } from './limits.ts';
 import type { Aside, Plugin, PluginHost, UserContent } from './plugin.ts';
 import { runRequest } from './run-request.ts';

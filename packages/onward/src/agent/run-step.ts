@@ -1,7 +1,8 @@
 import { assertNever } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
 import type { Usage } from '../models/model.ts';
-import { changedHeader, configure, deepFreeze, requestOf } from './build-request.ts';
+import { changedHeader, configure, requestOf } from './build-request.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import type { AnswerPart } from './assemble.ts';
 import { type LimitHit, limitHit } from './limits.ts';
 import { runCalls } from './run-calls.ts';

@@ -23,6 +23,8 @@ export interface Runtime {
   readonly ledger: EffectLedger;
   readonly waterfalls: WaterfallSet;
   readonly model: Model;
+  /** The model of the latest request, which a listener may have chosen. */
+  readonly current: { model: Model };
   readonly instructions: string | ((signal: Signal) => string | Promise<string>);
   readonly settings: ModelSettings;
   readonly tools: ToolSet;

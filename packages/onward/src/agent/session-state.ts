@@ -2,6 +2,7 @@ import { OnwardError } from '../kernel/error.ts';
 import type { CallPart, Message, TextPart, ThinkingPart, Usage } from '../models/model.ts';
 import type { FinalSettlement } from './agent-api.ts';
 import type { CallOutcome, Header, MessageKind, SessionEvent, Trigger, UserContent } from './session-events.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import { addUsage, settlementOf, textOf } from './settlement.ts';
 
 /** A message that is durable and not yet part of the history. */
@@ -179,14 +180,14 @@ function applyMessage(
       for (const item of event.data.items) {
         const taken = takeQueued(state, item.id);
         if (taken === undefined) refuse(event, `commits a message that is not queued: ${item.id}`);
-        else state.history.push({ role: 'user', content: item.content ?? taken.content });
+        else enter(state, { role: 'user', content: item.content ?? taken.content });
       }
       return;
     case 'history.replaced': {
       const { from, to, messages, generation } = event.data;
       if (generation !== state.generation + 1 || from < 0 || to < from || to > state.history.length)
         refuse(event, 'replaces what is not there');
-      state.history = [...state.history.slice(0, from), ...messages, ...state.history.slice(to)];
+      state.history = [...state.history.slice(0, from), ...deepFreeze(messages), ...state.history.slice(to)];
       state.generation = generation;
     }
   }
@@ -271,7 +272,7 @@ function commitAnswer(
   parts: readonly (TextPart | ThinkingPart | CallPart)[],
 ): void {
   if (parts.length === 0) return;
-  state.history.push({ role: 'assistant', content: [...parts], model });
+  enter(state, { role: 'assistant', content: [...parts], model });
   state.models.add(model);
   const text = textOf(parts);
   if (state.chain !== undefined && text.trim() !== '') state.chain.text = text;
@@ -304,11 +305,16 @@ function commitResults(state: SessionState, step: OpenStep): void {
       ? { type: 'result' as const, id: call.id, tool: call.tool, output: outcome.output }
       : { type: 'result' as const, id: call.id, tool: call.tool, output: faultText(outcome), isError: true },
   );
-  state.history.push({ role: 'tool', content });
+  enter(state, { role: 'tool', content });
 }
 
 function faultText(outcome: CallOutcome | undefined): string {
   return outcome === undefined || outcome.ok ? '' : `[${outcome.code}] ${outcome.message}`;
+}
+
+/** Frozen all the way down: a request hands the history to a model, and no model may change what is on record. */
+function enter(state: SessionState, message: Message): void {
+  state.history.push(deepFreeze(message));
 }
 
 function countCall(state: SessionState): void {

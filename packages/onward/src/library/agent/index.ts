@@ -5,6 +5,7 @@ import { systemClock, systemHash, systemIds } from '../../processes/index.ts';
 
 export { createAgent, type CreateAgentOptions, openAgent, type OpenAgentOptions, type Ports } from './create.ts';
 export {
+  addToTranscript,
   type Agent,
   type AgentEvent,
   type AgentStatus,
@@ -16,6 +17,8 @@ export {
   type CancelCause,
   type DeclaredEffect,
   type FinalSettlement,
+  finalText,
+  foldTranscript,
   type Limits,
   type LiveEvent,
   type PromptHandle,
@@ -27,6 +30,7 @@ export {
   type Tool,
   type ToolContext,
   type ToolEffect,
+  type Transcript,
   type TurnEnd,
   type UserContent,
   type Watchdogs,
@@ -36,10 +40,14 @@ export { failover, type FailoverOptions } from '../../agent/plugins/failover/ind
 export { goal, type Goal, type GoalOptions, type GoalState } from '../../agent/plugins/goal/index.ts';
 export { llmRetry, type LlmRetryOptions } from '../../agent/plugins/llm-retry/index.ts';
 export { planMode, type PlanMode, type PlanModeOptions } from '../../agent/plugins/plan-mode/index.ts';
-export { addToTranscript, finalText, foldTranscript, type Transcript } from '../../agent/transcript.ts';
 export { aiSdkModel, type AiSdkModelOptions } from '../../models/ai-sdk/index.ts';
 export type { EffectOutcome, Lookup } from '../../effects/effect.ts';
-export { type AnswerInput, type AnswerResult, EffectRejected, listQuestions as questions } from '../../effects/index.ts';
+export {
+  type AnswerInput,
+  type AnswerResult,
+  EffectRejected,
+  listQuestions as questions,
+} from '../../effects/index.ts';
 export type { Answer, Question, QuestionState } from '../../kernel/question.ts';
 export type { Message, Model, ModelPart, ModelRequest, ModelSettings, Usage } from '../../models/model.ts';
 export { createMemoryJournal } from '../../stores/memory/index.ts';
