@@ -46,19 +46,11 @@ export class LineEdits {
 
   /** The line with its replacements, and nothing else. */
   replaced(line: number, text: string): string {
-    return editJson(text, this.#outside(line));
+    return editJson(text, this.#replace.get(line) ?? []);
   }
 
   /** The line with everything done. */
   apply(line: number, text: string): string {
     return editJson(this.replaced(line, text), this.#remove.get(line) ?? []);
-  }
-
-  /** Replacements that are not inside of another. */
-  #outside(line: number): readonly Edit[] {
-    const all = this.#replace.get(line) ?? [];
-    const isInside = (edit: Edit): boolean =>
-      all.some(({ at }) => at.length < edit.at.length && at.every((name, index) => edit.at[index] === name));
-    return all.filter((edit) => !isInside(edit));
   }
 }

@@ -20,8 +20,14 @@ export function findChain(all: readonly Entry[]): Chain {
   const linked = entries.some(({ parent }) => typeof parent === 'string');
   const end = linked && !entries.some(({ boundary }) => boundary === 'partly') ? newestEnd(entries) : undefined;
   const { path, broken } = end === undefined ? { path: entries, broken: [] } : walkBack(entries, end);
-  const whole = end === undefined ? path : withParallels(path, entries);
-  return { entries: joinMessages(whole), rank: new Map(whole.map((entry, index) => [entry, index])), broken };
+  const linkedIn = end === undefined ? path : withParallels(path, entries);
+  const lost = end === undefined ? [] : lostResults(linkedIn, entries);
+  const whole = withLost(linkedIn, lost);
+  return {
+    entries: joinMessages(whole),
+    rank: new Map(whole.map((entry, index) => [entry, index])),
+    broken: [...broken, ...lost],
+  };
 }
 
 /** A line that was written twice is one. */
@@ -89,6 +95,24 @@ function withParallels(path: readonly Entry[], entries: readonly Entry[]): reado
     return [entry, ...others, ...[...own, ...others].flatMap(({ uuid }) => results.get(uuid) ?? [])];
   });
   return resultsByLine(whole);
+}
+
+/** Results that hang on a line which is gone: each belongs where it stands. */
+function lostResults(chain: readonly Entry[], entries: readonly Entry[]): Chain['broken'] {
+  const known = new Set(entries.map(({ uuid }) => uuid));
+  const on = new Set(chain);
+  const byLine = chain.toSorted((a, b) => a.line - b.line);
+  return entries.flatMap((entry) => {
+    if (on.has(entry) || typeof entry.parent !== 'string' || known.has(entry.parent) || !isResultLine(entry)) return [];
+    const before = byLine.findLast(({ line }) => line < entry.line);
+    return before === undefined ? [] : [{ entry, before }];
+  });
+}
+
+function withLost(chain: readonly Entry[], lost: Chain['broken']): readonly Entry[] {
+  if (lost.length === 0) return chain;
+  const after = Map.groupBy(lost, ({ before }) => before);
+  return chain.flatMap((entry) => [entry, ...(after.get(entry) ?? []).map((one) => one.entry)]);
 }
 
 /** Results beside each other in the order in which they were written: some are linked in a row, some are not. */

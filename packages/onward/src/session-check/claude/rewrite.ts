@@ -26,6 +26,8 @@ interface Addition {
   readonly parent: string | null;
   /** The line whose surroundings (session, folder, version) it takes over. */
   readonly like: Entry;
+  /** When: a resume begins at the newest line, so that none may be older than what it comes after. */
+  readonly at: string;
   readonly content:
     | { readonly kind: 'interrupted'; readonly call: string }
     | { readonly kind: 'note' }
@@ -112,6 +114,7 @@ function draftOne(draft: Draft, step: Step): void {
         uuid: step.ids.uuid(),
         parent: entry.parent ?? null,
         like: entry,
+        at: entry.at,
         content: { kind: 'note' },
       } as const;
       draft.before.set(entry, [note]);
@@ -134,18 +137,24 @@ function draftResult(draft: Draft, step: Step, repair: Extract<Repair, { readonl
   draft.after.set(anchor, list);
   for (const part of batch) draft.batches.set(byLine.get(part.place.line)?.uuid ?? '', anchor);
   const parent = list.at(-1)?.uuid ?? anchor.uuid;
+  const at = batch.reduce((newest, { place }) => later(newest, byLine.get(place.line)?.at ?? ''), like.at);
   if (repair.do === 'answer') {
-    list.push({ uuid: step.ids.uuid(), parent, like, content: { kind: 'interrupted', call: repair.call.id } });
+    list.push({ uuid: step.ids.uuid(), parent, like, at, content: { kind: 'interrupted', call: repair.call.id } });
     return;
   }
   const entry = byLine.get(repair.result.place.line);
   if (entry?.blocks === 1 && chain.rank.has(entry)) {
     draft.gone.add(entry);
-    list.push({ uuid: entry.uuid, parent, like: entry, content: { kind: 'line', entry } });
+    list.push({ uuid: entry.uuid, parent, like: entry, at: entry.at, content: { kind: 'line', entry } });
   } else {
     draft.edits.remove(repair.result.place);
-    list.push({ uuid: step.ids.uuid(), parent, like, content: { kind: 'block', result: repair.result } });
+    list.push({ uuid: step.ids.uuid(), parent, like, at, content: { kind: 'block', result: repair.result } });
   }
+}
+
+/** Times as the CLI writes them sort as text. */
+function later(one: string, other: string): string {
+  return other > one ? other : one;
 }
 
 /** The line of the batch that comes last in the chain; lines that moved are among the additions. */
@@ -177,6 +186,13 @@ function relink({ all, chain, links }: TranscriptRepair, draft: Draft): Readonly
   };
   for (const [anchor, [first, ...rest]] of draft.after)
     if (first !== undefined) draft.after.set(anchor, [{ ...first, parent: staying(anchor.uuid) }, ...rest]);
+  for (const [entry, notes] of draft.before) {
+    const parent = parentOf(entry) ?? null;
+    draft.before.set(
+      entry,
+      notes.map((note) => ({ ...note, parent: parent === null ? null : staying(parent) })),
+    );
+  }
   const changed = new Map<Entry, string | null>();
   for (const entry of all) {
     if (entry.parent === undefined || draft.gone.has(entry)) continue;
@@ -217,7 +233,7 @@ function writeLines(draft: Draft, texts: ReadonlyMap<number, string>): LineChang
 }
 
 function writeAddition(addition: Addition, draft: Draft, texts: ReadonlyMap<number, string>): string {
-  const { content, like, uuid, parent } = addition;
+  const { content, like, at, uuid, parent } = addition;
   switch (content.kind) {
     case 'line': {
       const { line } = content.entry;
@@ -231,14 +247,14 @@ function writeAddition(addition: Addition, draft: Draft, texts: ReadonlyMap<numb
       const { line, path } = content.result.place;
       const text = draft.edits.replaced(line, texts.get(line) ?? '');
       const span = findSpan(text, path) ?? { start: 0, end: 0 };
-      return userLine(like, { uuid, parent, texts, block: text.slice(span.start, span.end) });
+      return userLine(like, { uuid, parent, at, texts, block: text.slice(span.start, span.end) });
     }
     case 'interrupted': {
       const result = { type: 'tool_result', tool_use_id: content.call, content: INTERRUPTED, is_error: true };
-      return userLine(like, { uuid, parent, texts, block: JSON.stringify(result) });
+      return userLine(like, { uuid, parent, at, texts, block: JSON.stringify(result) });
     }
     case 'note':
-      return userLine(like, { uuid, parent, texts, block: JSON.stringify({ type: 'text', text: BEGINNING_LOST }) });
+      return userLine(like, { uuid, parent, at, texts, block: JSON.stringify({ type: 'text', text: BEGINNING_LOST }) });
     default:
       return assertNever(content, 'writeAddition');
   }
@@ -247,6 +263,7 @@ function writeAddition(addition: Addition, draft: Draft, texts: ReadonlyMap<numb
 interface UserLine {
   readonly uuid: string;
   readonly parent: string | null;
+  readonly at: string;
   readonly texts: ReadonlyMap<number, string>;
   /** JSON of the one block. */
   readonly block: string;
@@ -254,12 +271,12 @@ interface UserLine {
 
 const TAKEN_OVER = ['userType', 'entrypoint', 'cwd', 'sessionId', 'version', 'gitBranch', 'slug', 'agentId'];
 
-/** A line in the user's name, set in the surroundings of another; of its time too, since no clock knows better. */
-function userLine(like: Entry, { uuid, parent, texts, block }: UserLine): string {
+/** A line in the user's name, set in the surroundings of another. */
+function userLine(like: Entry, { uuid, parent, at, texts, block }: UserLine): string {
   const source = asObject(JSON.parse(texts.get(like.line) ?? '{}'));
   const around = TAKEN_OVER.flatMap((name) => (source[name] === undefined ? [] : [[name, source[name]] as const]));
   const head = JSON.stringify({ parentUuid: parent, isSidechain: like.sidechain, type: 'user' }).slice(0, -1);
-  const time = source['timestamp'] === undefined ? {} : { timestamp: source['timestamp'] };
+  const time = at === '' ? {} : { timestamp: at };
   const tail = JSON.stringify({ uuid, ...time, ...Object.fromEntries(around) }).slice(1);
   return `${head},"message":{"role":"user","content":[${block}]},${tail}`;
 }

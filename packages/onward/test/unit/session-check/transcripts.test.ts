@@ -67,11 +67,30 @@ describe('a transcript of Claude Code', () => {
   test('begins after its last compaction: what was summarised away is not sent', async () => {
     const before = [user('1', null, 'a'), calls('2', '1'), says('3', '2', 'b')];
     expect(await kinds(...before)).toEqual(['2 call-without-result']);
-    const boundary = `${JSON.stringify({ parentUuid: null, type: 'system', subtype: 'compact_boundary', uuid: 'c', timestamp: new Date(1_797_000_000_000).toISOString(), logicalParentUuid: '3', sessionId: 's' })}\n`;
-    const later = { timestamp: new Date(1_797_000_001_000).toISOString() };
-    expect(await kinds(...before, boundary, line({ uuid: '5', parent: 'c', content: 'summary', more: later }))).toEqual(
-      [],
+    const timestamp = new Date(1_797_000_000_000).toISOString();
+    const summary = line({ uuid: '5', parent: 'c', content: 'summary', more: { timestamp } });
+    for (const parentUuid of [null, '3']) {
+      const boundary = {
+        parentUuid,
+        type: 'system',
+        subtype: 'compact_boundary',
+        uuid: 'c',
+        timestamp,
+        sessionId: 's',
+      };
+      expect(await kinds(...before, `${JSON.stringify(boundary)}\n`, summary)).toEqual([]);
+    }
+  });
+
+  test('with a line that was written twice has it once, and loses both where it is left out', async () => {
+    const lines = [user('1', null, 'a'), says('2', '1', ''), user('3', '2', 'b'), says('4', '3', 'c')];
+    const { report, text, again } = await repair([...lines, lines[1], lines[3]].join(''), createFolder());
+    expect(kindsOf(report)).toEqual(['2 empty-text']);
+    expect(report.repaired?.changedLines).toEqual([2, 3, 5]);
+    expect(text).toBe(
+      [lines[0], lines[2]?.replace('"parentUuid":"2"', '"parentUuid":"1"'), lines[3], lines[3]].join(''),
     );
+    expect(kindsOf(again)).toEqual([]);
   });
 
   test('leaves subagents to their own conversations, and what the CLI said about failed requests out', async () => {
@@ -122,6 +141,18 @@ describe('a transcript of Claude Code', () => {
     const { report, text, again } = await repair(lines.join(''), createFolder());
     expect(kindsOf(report)).toEqual(['3 result-out-of-place']);
     expect(piecesOf('claude', text).map(({ kind }) => kind)).toEqual(['call', 'result', 'user', 'said']);
+    expect(kindsOf(again)).toEqual([]);
+  });
+
+  test('that lost how it began gets a note in front, linked like all the rest', async () => {
+    const title = `${JSON.stringify({ parentUuid: 'gone', type: 'system', uuid: '1', sessionId: 's', timestamp: '2026' })}\n`;
+    const { report, text, again } = await repair(title + says('3', '2', 'b'), createFolder());
+    expect(kindsOf(report)).toEqual(['2 broken-link', '2 assistant-first']);
+    const [, note, said] = text
+      .split('\n')
+      .map((made) => (made === '' ? {} : (JSON.parse(made) as Record<string, unknown>)));
+    expect(note).toMatchObject({ type: 'user', parentUuid: '1' });
+    expect(said).toMatchObject({ type: 'assistant', parentUuid: note?.['uuid'] });
     expect(kindsOf(again)).toEqual([]);
   });
 

@@ -12,7 +12,7 @@ export type Wire = 'messages' | 'responses' | 'chat';
 
 /** Takes every history that is well-formed. */
 export async function startProvider(): Promise<Provider> {
-  const server = await startModelServer({ script: { turns: Array.from({ length: 20_000 }, () => ({ text: 'ok' })) } });
+  const server = await startModelServer({ script: { turns: Array.from({ length: 100_000 }, () => ({ text: 'ok' })) } });
   const post = async (path: string, body: object): Promise<string> => {
     const response = await fetch(`${server.url}/v1/${path}`, { method: 'POST', body: JSON.stringify(body) });
     const text = await response.text();

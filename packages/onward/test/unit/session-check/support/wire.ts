@@ -19,6 +19,7 @@ export function brokenLinks(text: string): readonly string[] {
     const value = line.trim() === '' ? {} : (JSON.parse(line) as JsonObject);
     if (value['uuid'] === undefined || seen.has(value['uuid'])) return false;
     const isBroken = !isFirst && !seen.has(value['parentUuid']);
+    if (isFirst) seen.add(value['parentUuid']);
     isFirst = false;
     seen.add(value['uuid']);
     return isBroken;
@@ -41,7 +42,11 @@ export function piecesOf(format: SessionFormat, text: string): readonly Piece[] 
 }
 
 function claudePieces(lines: readonly JsonObject[]): readonly Piece[] {
+  const seen = new Set<unknown>();
   return lines.flatMap((line) => {
+    // A line that was written twice is one.
+    if (line['uuid'] !== undefined && seen.has(line['uuid'])) return [];
+    seen.add(line['uuid']);
     const message = asObject(line['message']);
     const isUser = message['role'] === 'user';
     return asList(message['content']).flatMap((each): readonly Piece[] => {
