@@ -35,7 +35,7 @@ export function endOfFailure(failure: Failure, now: number): TurnEnd {
 }
 
 /** What is said of a call that nobody will come back to. */
-function leftOver(started: boolean): CallOutcome {
+export function leftOver(started: boolean): CallOutcome {
   return started
     ? {
         ok: false,

@@ -1,5 +1,7 @@
 import type { Json } from '../kernel/json.ts';
 import type { CallPart } from '../models/model.ts';
+import { toFailure } from '../models/to-failure.ts';
+import { dataOf } from './read-failure.ts';
 import type { CallOutcome } from './session-events.ts';
 import type { SchemaResult } from './tool.ts';
 import type { ToolEntry, ToolSet } from './tool-set.ts';
@@ -36,7 +38,7 @@ async function validate(entry: ToolEntry, input: Json): Promise<string | { reado
       const at = (path ?? []).map((piece) => pathPiece(piece)).join('.');
       return at === '' ? message : `${at}: ${message}`;
     });
-    return `The arguments do not fit: ${issues.join('; ')}`.slice(0, 2_000);
+    return `The arguments do not fit: ${issues.join('; ')}`.slice(0, 2_000).toWellFormed();
   } catch (error) {
     return `The arguments could not be checked: ${messageOf(error)}`;
   }
@@ -57,10 +59,8 @@ function isParallel(entry: ToolEntry, input: unknown): boolean {
   }
 }
 
-/** The message of whatever was thrown, without running code of it. */
+/** The message of whatever was thrown, without running code of it; at most 500 characters, and no half of one. */
 export function messageOf(error: unknown): string {
-  if (typeof error === 'string') return error.slice(0, 500);
-  if (typeof error !== 'object' || error === null) return String(error).slice(0, 500);
-  const own = Object.getOwnPropertyDescriptor(error, 'message');
-  return typeof own?.value === 'string' ? own.value.slice(0, 500) : 'something without a message was thrown';
+  const own = typeof error === 'string' ? error : dataOf(error, 'message');
+  return typeof own === 'string' && own.trim() !== '' ? own.slice(0, 500).toWellFormed() : toFailure(error).message;
 }

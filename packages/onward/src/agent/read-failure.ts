@@ -41,8 +41,8 @@ function link(value: unknown, depth: number): Failure {
   return failure as unknown as Failure;
 }
 
-/** A property that is plain data; an accessor or a proxy has none. */
-function dataOf(value: unknown, key: string): unknown {
+/** A property of its own that is plain data; an accessor or a proxy has none, and no code of it runs. */
+export function dataOf(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return undefined;
   return Object.getOwnPropertyDescriptor(value, key)?.value as unknown;
 }

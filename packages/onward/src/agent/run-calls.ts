@@ -1,7 +1,10 @@
 import { assertNever } from '../kernel/error.ts';
+import type { Json } from '../kernel/json.ts';
 import type { Question } from '../kernel/question.ts';
 import { awaitAnswer, expire, openQuestion } from './ask-question.ts';
+import { leftOver } from './close-turn.ts';
 import { type LimitHit, limitHit } from './limits.ts';
+import { nameOf } from './effect-name.ts';
 import { performCall, recordStart } from './perform-call.ts';
 import type { CallDecision } from './plugin.ts';
 import { messageOf, prepareCall, type PreparedCall } from './prepare-call.ts';
@@ -46,7 +49,7 @@ class Batch {
   readonly #running = new Set<Promise<void>>();
   /** Ids in order, and outcomes that wait for their turn to be recorded. */
   readonly #order: string[] = [];
-  readonly #ended = new Map<string, CallOutcome>();
+  readonly #ended = new Map<string, CallOutcome | undefined>();
   #recorded = 0;
   #fault: { readonly error: unknown } | undefined;
   concluded = false;
@@ -60,29 +63,38 @@ class Batch {
   async start(state: CallState): Promise<void> {
     const { call } = state;
     this.#order.push(call.id);
-    if (this.#stopped()) return this.#end(call.id, undispatched);
+    // Of one that began in an earlier process nobody can say that nothing was done.
+    const unstarted = state.started ? leftOver(true) : undispatched;
+    if (this.#stopped()) return this.#end(call.id, unstarted);
     const prepared = await prepareCall(call, this.#rt.tools);
     const alone = !prepared.ok || !prepared.parallel || this.#rt.parallelCalls <= 1;
     await this.#room(alone);
-    if (this.#stopped()) return this.#end(call.id, undispatched);
-    if (!prepared.ok) return this.#end(call.id, prepared.outcome);
+    if (this.#stopped()) return this.#end(call.id, unstarted);
+    if (!prepared.ok) {
+      await this.#giveUp(state.question, 'the call can no longer be made');
+      return this.#end(call.id, state.started ? unstarted : prepared.outcome);
+    }
     // One that had begun was permitted then; what it waits for is the answer about its outcome, which the ledger uses.
     const refused = await this.#guarded(async () =>
       state.started ? undefined : await this.#before(prepared, state.question),
     );
     if (refused !== undefined) return this.#end(call.id, refused);
-    const tracked: Promise<void> = this.#body(prepared).finally(() => void this.#running.delete(tracked));
+    // What should be on record first is not: the body does not run.
+    if (this.#fault !== undefined) return this.#end(call.id, undefined);
+    const tracked: Promise<void> = this.#body(prepared, state.started).finally(
+      () => void this.#running.delete(tracked),
+    );
     this.#running.add(tracked);
     if (alone) await tracked;
   }
 
-  async #body(ready: Ready): Promise<void> {
+  async #body(ready: Ready, resumed: boolean): Promise<void> {
     const { id, tool, input } = ready.call;
     const { turn, step } = this.#at;
     this.#rt.live({ type: 'live.call', turn, step, id, tool, input, state: 'started' });
-    const outcome = await this.#guarded(async () => await performCall(this.#rt, this.#at, ready));
+    const outcome = await this.#guarded(async () => await performCall(this.#rt, this.#at, ready, resumed));
     this.#rt.live({ type: 'live.call', turn, step, id, tool, input, state: 'ended' });
-    this.#end(id, outcome ?? undispatched);
+    this.#end(id, outcome);
   }
 
   async settled(): Promise<void> {
@@ -122,19 +134,32 @@ class Batch {
   async #before(ready: Ready, asked: string | undefined): Promise<CallOutcome | undefined> {
     const { call, entry } = ready;
     this.limit ??= limitHit(this.#rt.limits, this.#rt.log.state(), { for: 'call', inFlight: this.#inFlight() });
-    if (this.limit !== undefined) return limited(this.limit);
+    if (this.limit !== undefined) {
+      await this.#giveUp(asked, 'a limit is used up');
+      return limited(this.limit);
+    }
+    const named = nameOf(this.#rt, ready);
+    if (named.kind === 'bad') return named.outcome;
     const effect = entry.effect !== 'none';
     const { turn, step, chain, signal } = this.#at;
     const view = Object.freeze({ id: call.id, tool: call.tool, input: call.input, effect });
     const decision = await this.#rt.waterfalls
       .run('agent/tool-call', { turn, step, chain, signal, call: view }, () => ownDecision(ready))
-      .catch((error: unknown) => ({ kind: 'deny' as const, because: `a listener failed: ${messageOf(error)}` }));
-    if (signal.aborted) return undispatched;
+      .then(readDecision, (error: unknown) => deny(`a listener failed: ${messageOf(error)}`));
+    if (signal.aborted) {
+      await this.#giveUp(asked, 'the work that asked was cancelled');
+      return undispatched;
+    }
     const question = await this.#permit(ready, decision, asked);
     if (typeof question === 'object') return question;
     if (signal.aborted) return undispatched;
     await recordStart(this.#rt, this.#at, ready, question);
     return undefined;
+  }
+
+  /** A question that nobody waits for any more is not left open. */
+  async #giveUp(question: string | undefined, because: string): Promise<void> {
+    if (question !== undefined) await this.#guarded(async () => await expire(this.#rt, question, because));
   }
 
   #inFlight(): number {
@@ -203,21 +228,22 @@ class Batch {
       subject: 'approval',
       text: rule.text,
       choices: ['approve', 'deny'],
-      details: { tool: call.tool, input: call.input, call: call.id },
+      details: { tool: call.tool, ...shownInput(call.input), call: call.id },
       policyVersion: rule.policyVersion,
       mayAnswer: entry.tool.approval?.mayAnswer ?? [],
     };
   }
 
-  #end(id: string, outcome: CallOutcome): void {
+  /** Without an outcome, nothing is said of the call here: what is on record of its start says it. */
+  #end(id: string, outcome: CallOutcome | undefined): void {
     this.#ended.set(id, outcome);
     for (;;) {
       const next = this.#order[this.#recorded];
-      const ended = next === undefined ? undefined : this.#ended.get(next);
-      if (next === undefined || ended === undefined) return;
+      if (next === undefined || !this.#ended.has(next)) return;
+      const ended = this.#ended.get(next);
       this.#ended.delete(next);
       this.#recorded += 1;
-      this.#record(next, ended);
+      if (ended !== undefined) this.#record(next, ended);
     }
   }
 
@@ -225,7 +251,7 @@ class Batch {
   #record(id: string, outcome: CallOutcome): void {
     const { turn, step } = this.#at;
     const open = this.#rt.log.state().open?.step?.calls.get(id);
-    if (open === undefined || open.outcome !== undefined || this.#fault !== undefined) return;
+    if (open === undefined || open.outcome !== undefined) return;
     if (outcome.ok && outcome.conclude === true) this.concluded = true;
     this.#rt.log.add(sessionEvent('call.finished', { turn, step, id, outcome }));
     // What others still run beside it for long is not what this result should wait for.
@@ -241,6 +267,28 @@ const undispatched: CallOutcome = {
 
 function limited(hit: LimitHit): CallOutcome {
   return { ok: false, code: 'limit', message: `The limit of ${hit.limit} ${hit.unit} is used up; nothing was done.` };
+}
+
+function deny(because: string): Extract<CallDecision, { readonly kind: 'deny' }> {
+  return { kind: 'deny', because: because.slice(0, 1_000).toWellFormed() };
+}
+
+/** What listeners decided. Anything that is no decision refuses the call. */
+function readDecision(decision: unknown): CallDecision {
+  const { kind, because, text, policyVersion } = (decision ?? {}) as Readonly<Record<string, unknown>>;
+  if (kind === 'allow') return { kind };
+  if (kind === 'deny') return deny(typeof because === 'string' ? because : 'by a listener');
+  if (kind === 'ask' && typeof text === 'string' && typeof policyVersion === 'string')
+    return { kind, text: text.slice(0, 4_000).toWellFormed(), policyVersion };
+  return deny('a listener gave no decision');
+}
+
+/** A question is one event: arguments over this many characters are only named in it. */
+const longestInput = 32_768;
+
+function shownInput(input: Json): { readonly input: Json } | { readonly inputCharacters: number } {
+  const { length } = JSON.stringify(input);
+  return length > longestInput ? { inputCharacters: length } : { input };
 }
 
 /** What the tool's own approval rule says, where no listener decides. */

@@ -16,7 +16,8 @@ export interface SideFold {
 
 /**
  * The log of one session under one lease. `add` is at once in the state and seen by observers; `flush` makes it durable,
- * in one append for all that was added. What cannot be stored is taken back: the state is what the journal says.
+ * in one append for all that was added. What cannot be stored is taken back: the state is what the journal says. Kept, to be
+ * stored with the next flush, are accepted messages, and results of calls whose start is on record.
  */
 export interface SessionLog {
   readonly stream: string;
@@ -230,13 +231,26 @@ class Log implements SessionLog {
       for (const side of this.#sides) side.state = side.apply(side.state, event);
     }
     this.#durable = this.#state.position;
-    for (const event of [...gone, ...late]) if (event.type === 'message.accepted') this.#readd(event);
+    for (const event of [...gone, ...late]) {
+      if (event.type === 'message.accepted' && !this.#isAccepted(event.data.id)) this.#readd(event);
+      // What a call came to is known, whatever becomes of its turn: the write is repeated, never the call (R100).
+      if (event.type === 'call.finished' && this.#isOpenCall(event.data)) this.#readd(event);
+    }
+  }
+
+  /** The append may have been stored although its answer was lost. */
+  #isAccepted(id: string): boolean {
+    return this.#state.prompts.has(id) || this.#state.staged.some((message) => message.id === id);
+  }
+
+  #isOpenCall({ turn, step, id }: { readonly turn: number; readonly step: number; readonly id: string }): boolean {
+    const { open } = this.#state;
+    if (open?.turn !== turn || open.step?.step !== step) return false;
+    const call = open.step.calls.get(id);
+    return call !== undefined && call.outcome === undefined;
   }
 
   #readd(event: SessionEvent): void {
-    const { id } = event.data as { readonly id: string };
-    // The append may have been stored although its answer was lost.
-    if (this.#state.prompts.has(id) || this.#state.staged.some((message) => message.id === id)) return;
     const again = { ...event, position: this.#state.position + 1 };
     for (const side of this.#sides) side.state = side.apply(side.state, again);
     applySessionEvent(this.#state, again);
