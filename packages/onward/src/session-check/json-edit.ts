@@ -1,5 +1,5 @@
 import { assertNever, OnwardError } from '../kernel/error.ts';
-import type { JsonPath } from './message-form.ts';
+import { isWithin, type JsonPath } from './message-form.ts';
 
 /** A change of one line of JSON. `remove` is for elements of an array. */
 export type Edit =
@@ -15,7 +15,7 @@ export interface Span {
 /** The text after these edits. Every character outside of what they name stays: numbers and escapes as they were written. */
 export function editJson(text: string, edits: readonly Edit[]): string {
   const removed = edits.filter((edit) => edit.do === 'remove').map(({ at }) => at);
-  const wanted = edits.filter(({ at }) => !removed.some((outer) => outer.length < at.length && isUnder(at, outer)));
+  const wanted = edits.filter(({ at }) => !removed.some((outer) => outer.length < at.length && isWithin(at, outer)));
   const placed = wanted.flatMap((edit) => {
     const span = findSpan(text, edit.at);
     if (span === undefined) throw new OnwardError('bug/no-such-place', `There is no ${edit.at.join('.')} in the line.`);
@@ -26,10 +26,6 @@ export function editJson(text: string, edits: readonly Edit[]): string {
     (a, b) => b.span.start - a.span.start || Number(b.edit.do === 'add-after') - Number(a.edit.do === 'add-after'),
   );
   return inOrder.reduce((now, { edit, span }) => editOne(now, edit, span), text);
-}
-
-function isUnder(path: JsonPath, outer: JsonPath): boolean {
-  return outer.every((name, index) => path[index] === name);
 }
 
 function editOne(text: string, edit: Edit, span: Span): string {

@@ -95,11 +95,6 @@ export function groupsOf(history: History): readonly Group[] {
   return groups;
 }
 
-/** True where both paths are the same. */
-export function samePath(a: JsonPath, b: JsonPath): boolean {
-  return a.length === b.length && isWithin(a, b);
-}
-
 /** True where `path` is `outer` or something inside it. */
 export function isWithin(path: JsonPath, outer: JsonPath): boolean {
   return outer.every((name, index) => path[index] === name);
