@@ -71,9 +71,10 @@ export class OpenAgent implements Agent {
     const current = open === undefined && running ? undefined : log.state().chain?.prompt;
     const prompts = keepInbox ? [] : queue.map(({ id }) => id).filter((id) => id !== current);
     const dropped = keepInbox ? [] : [...prompts, ...staged.map(({ id }) => id)];
+    // First of all: what is written, and by whom it is seen, must not stand between a person and the stop.
+    driver.abort({ kind: 'cancel', cause });
     log.add(sessionEvent('cancel.requested', { cause, keepInbox }));
     if (dropped.length > 0) log.add(sessionEvent('message.dropped', { ids: dropped, because: `cancelled: ${cause}` }));
-    driver.abort({ kind: 'cancel', cause });
     for (const id of prompts) handles.settle(id, { kind: 'cancelled', cause });
     this.#store();
   }

@@ -3,6 +3,7 @@ import { classify } from '../kernel/classify.ts';
 import { toFailure } from '../models/to-failure.ts';
 import type { AgentStatus, FinalSettlement } from './agent-api.ts';
 import { type AbortReason, closeOpen, endOfFailure } from './close-turn.ts';
+import { takeContent } from './content.ts';
 import type { Handles } from './handles.ts';
 import { messageOf } from './prepare-call.ts';
 import type { Admission } from './plugin.ts';
@@ -25,6 +26,8 @@ export class Driver {
   #suspended: Extract<Found, { kind: 'suspended' }> | undefined;
   #crashed: Extract<Found, { kind: 'interrupted' }> | undefined;
   readonly #waiters = new Set<() => void>();
+  /** Input came after the turn under way was closed: it does not wait behind that turn's failure. */
+  #woken = false;
   /** The prompt whose admission is under way: input given now reaches its turn. */
   #admitting = false;
 
@@ -32,6 +35,9 @@ export class Driver {
     this.#rt = rt;
     this.#handles = handles;
     this.#onStatus = onStatus;
+    rt.log.observe(({ type }) => {
+      if (type === 'turn.closed') this.#woken = false;
+    });
   }
 
   get status(): AgentStatus {
@@ -46,12 +52,16 @@ export class Driver {
   /** Something to run has come. Everything queued runs, also what was parked. */
   wake(): void {
     this.#parked = false;
+    this.#woken = true;
     if (this.#disposed || this.#scheduled || this.#running !== undefined) return;
     this.#scheduled = true;
     queueMicrotask(() => {
       this.#scheduled = false;
       if (this.#disposed || this.#running !== undefined) return this.#rest();
-      this.#running = this.#drain();
+      // Known as running before anybody hears of it: a listener may dispose at once, and must then be waited for.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#running = promise;
+      void this.#drain().finally(resolve);
     });
   }
 
@@ -118,6 +128,7 @@ export class Driver {
   async #drain(): Promise<void> {
     this.#setStatus('running');
     do {
+      if (this.#disposed) break;
       if (this.#suspended !== undefined) {
         this.#suspended = undefined;
         // oxlint-disable-next-line no-await-in-loop -- one piece of work after the other
@@ -166,7 +177,7 @@ export class Driver {
     if (prompt === undefined) return { kind: 'block', because: 'it is no longer queued' };
     const payload = Object.freeze({ id, content: prompt.content, signal });
     try {
-      return await this.#rt.waterfalls.run('agent/prompt-admission', payload, () => ({ kind: 'allow' }));
+      return readAdmission(await this.#rt.waterfalls.run('agent/prompt-admission', payload, () => ({ kind: 'allow' })));
     } catch (error) {
       return { kind: 'block', because: `admission failed: ${messageOf(error)}` };
     }
@@ -206,7 +217,8 @@ export class Driver {
       this.#begin();
     }
     stopClock();
-    if (result.kind === 'unrecorded' || (result.kind === 'over' && isTerminal(result.end.reason))) this.#parked = true;
+    if (result.kind === 'unrecorded' || (result.kind === 'over' && isTerminal(result.end.reason) && !this.#woken))
+      this.#parked = true;
     await this.#settle(prompt, result.kind === 'unrecorded' ? result.failure : undefined);
     this.#finish();
   }
@@ -305,6 +317,24 @@ export class Driver {
 /** Ends after which what is queued behind would most likely only fail, too. */
 function isTerminal(reason: string): boolean {
   return reason === 'failed' || reason === 'limit';
+}
+
+/** What listeners made of a prompt. What is no admission, or has content that is none, throws. */
+function readAdmission(admission: unknown): Admission {
+  const { kind, because, content, contexts } = (admission ?? {}) as Partial<Extract<Admission, { kind: 'allow' }>> & {
+    readonly because?: unknown;
+  };
+  if ((kind as string) === 'block')
+    return {
+      kind: 'block',
+      because: typeof because === 'string' ? because.slice(0, 1_000).toWellFormed() : 'by a listener',
+    };
+  if (kind !== 'allow') throw new TypeError('a listener gave no admission');
+  return {
+    kind,
+    ...(content === undefined ? {} : { content: takeContent(content) }),
+    ...(contexts === undefined ? {} : { contexts: contexts.map((context) => takeContent(context)) }),
+  };
 }
 
 function cancelledBy(signal: AbortSignal): AbortReason {
