@@ -121,7 +121,11 @@ export const importRules: ImportRules = {
     { id: 'serves-web', module: 'hono', only: ['web/**'] },
     { id: 'serves-web-on-node', module: '@hono/node-server', only: ['web/**'] },
     { id: 'reads-yaml', module: 'yaml', only: ['cli/**', 'orchestrator/**'] },
-    { id: 'checks-shapes', module: 'zod', only: ['agent/**', 'orchestrator/**', 'supervisor/**', 'mcp/**', 'cli/**'] },
+    {
+      id: 'checks-shapes',
+      module: 'zod',
+      only: ['agent/**', 'orchestrator/**', 'supervisor/**', 'mcp/**', 'library/**', 'cli/**'],
+    },
   ],
   portable: [
     { id: 'portable-root', files: 'index.ts' },

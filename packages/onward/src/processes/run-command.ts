@@ -2,12 +2,16 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { platform } from 'node:process';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../kernel/ports.ts';
+import type { Signal } from '../kernel/signal.ts';
+import { createOutputBuffer } from './output-buffer.ts';
 
 /** How a short helper command ended; `undefined` as code when it could not be started, was ended, ran too long or said too much. */
 export interface CommandResult {
   readonly code: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
+  /** Why it was ended, if it was. */
+  readonly ended?: 'time' | 'size' | 'signal';
 }
 
 /** A short command that is waited for: `agent --version`, `git status`. Never for agents. */
@@ -20,6 +24,10 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   /** Most bytes of each output; more ends it. Default 16 MiB. */
   readonly maxBytes?: number;
+  /** True: more than `maxBytes` does not end it; the middle of the output is left out and says so. */
+  readonly dropMiddle?: boolean;
+  /** Ends it, and its group, when it aborts. */
+  readonly signal?: Signal;
 }
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
@@ -45,26 +53,31 @@ function start({ argv: [program, ...args], cwd, env }: CommandOptions): Child | 
 
 function ended(
   child: Child,
-  { clock, timeoutMs, maxBytes = 16 * 1024 * 1024 }: CommandOptions,
+  { clock, timeoutMs, signal, maxBytes = 16 * 1024 * 1024, dropMiddle = false }: CommandOptions,
 ): Promise<CommandResult> {
   return new Promise((resolve) => {
     let code: number | undefined;
+    let why: Pick<CommandResult, 'ended'> = {};
     const done = new AbortController();
-    const giveUp = (): void => {
+    const giveUp = (reason: 'time' | 'size' | 'signal'): void => {
       if (done.signal.aborted) return;
       kill(child);
       code = undefined;
+      why = { ended: reason };
       finish();
     };
-    const stdout = collect(child.stdout, maxBytes, giveUp);
-    const stderr = collect(child.stderr, maxBytes, giveUp);
-    void clock.sleep(timeoutMs, done.signal).then(giveUp);
+    const limits = { maxBytes, dropMiddle };
+    const stdout = collect(child.stdout, limits, () => giveUp('size'));
+    const stderr = collect(child.stderr, limits, () => giveUp('size'));
+    const stop = (): void => giveUp('signal');
+    void clock.sleep(timeoutMs, done.signal).then(() => giveUp('time'));
     const finish = (): void => {
       done.abort('done');
+      signal?.removeEventListener('abort', stop);
       forget(child);
       for (const pipe of [child.stdout, child.stderr]) pipe.destroy();
       child.unref();
-      resolve({ code, stdout: stdout.text(), stderr: stderr.text() });
+      resolve({ code, stdout: stdout.text(), stderr: stderr.text(), ...why });
     };
     child.on('error', finish);
     child.once('exit', (status) => {
@@ -73,6 +86,8 @@ function ended(
     });
     child.once('close', finish);
     remember(child);
+    if (signal?.aborted === true) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
   });
 }
 
@@ -81,17 +96,19 @@ interface Collected {
   readonly text: () => string;
 }
 
-function collect(pipe: Readable, maxBytes: number, tooMuch: () => void): Collected {
-  const parts: Buffer[] = [];
-  let bytes = 0;
+function collect(
+  pipe: Readable,
+  { maxBytes, dropMiddle }: { readonly maxBytes: number; readonly dropMiddle: boolean },
+  tooMuch: () => void,
+): Collected {
+  const buffer = createOutputBuffer(maxBytes);
   pipe.on('error', () => undefined);
   pipe.on('data', (part: Buffer) => {
-    if (bytes > maxBytes) return;
-    bytes += part.length;
-    if (bytes > maxBytes) tooMuch();
-    else parts.push(part);
+    if (!dropMiddle && buffer.bytes() > maxBytes) return;
+    buffer.add(part);
+    if (!dropMiddle && buffer.bytes() > maxBytes) tooMuch();
   });
-  return { bytes: () => bytes, text: () => Buffer.concat(parts).toString('utf8') };
+  return { bytes: () => buffer.bytes(), text: () => (dropMiddle ? buffer.text() : buffer.head()) };
 }
 
 /** What a process wrote before its exit waits in the pipe: it has been read once a whole turn of the event loop brought nothing. */

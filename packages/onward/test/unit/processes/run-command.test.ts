@@ -55,7 +55,7 @@ describe('a short command', () => {
     await until('both run', async () => (await readText(path)).trim().split('\n').length === 2);
     time.resolve();
     expect(waits).toEqual([20_000]);
-    expect(await asked).toEqual({ code: undefined, stdout: 'early\n', stderr: '' });
+    expect(await asked).toEqual({ code: undefined, stdout: 'early\n', stderr: '', ended: 'time' });
     await until('nothing of it lives', () => countMarked(marker) === 0);
   });
 
@@ -66,6 +66,28 @@ describe('a short command', () => {
     expect(got.code).toBeUndefined();
     expect(got.stdout.length).toBeLessThanOrEqual(200_000);
     expect(got.stdout).toMatch(/^(y\n)+y?$/);
+    await until('nothing of it lives', () => countMarked(marker) === 0);
+  });
+
+  test('that says too much may go on instead: the beginning and the end of it are kept', async () => {
+    const script = `echo first; i=0; while [ $i -lt 20 ]; do printf '%01000d\\n' $i; i=$((i + 1)); done; echo last; exit 4`;
+    const got = await shell(script, { maxBytes: 2_000, dropMiddle: true });
+    expect(got).toMatchObject({ code: 4, stderr: '' });
+    expect(got.stdout).toMatch(/^first\n0+/);
+    expect(got.stdout).toMatch(/\n\[\.\.\. 18031 bytes left out \.\.\.\]\n/);
+    expect(got.stdout).toMatch(/19\nlast\n$/);
+    expect(Buffer.byteLength(got.stdout)).toBeLessThan(2_100);
+  });
+
+  test('is killed with all of its group when its signal aborts, also when that was before', async () => {
+    const marker = makeMarker();
+    const env = { ...plainEnv, ONWARD_ATTEMPT: marker };
+    const stop = new AbortController();
+    const asked = shell(`sh -c 'exec sleep 100' & wait`, { env, signal: stop.signal });
+    await until('both run', () => countMarked(marker) === 2);
+    stop.abort();
+    expect(await asked).toEqual({ code: undefined, stdout: '', stderr: '', ended: 'signal' });
+    expect(await shell('exec sleep 100', { env, signal: stop.signal })).toMatchObject({ ended: 'signal' });
     await until('nothing of it lives', () => countMarked(marker) === 0);
   });
 
