@@ -28,7 +28,7 @@ export function findViolations(sources: Sources, rules: ImportRules): readonly V
   const edges = [...sources].flatMap(([from, text]) => readEdges(from, text, sources));
   const found = [
     ...[...sources.keys()].flatMap((file) => checkPlaced(file, rules)),
-    ...edges.flatMap((edge) => [...checkForm(edge), ...checkEdge(edge, rules)]),
+    ...edges.flatMap((edge) => [...checkForm(edge, rules), ...checkEdge(edge, rules)]),
     ...checkPortable(edges, rules),
     ...checkCycles(edges),
   ];
@@ -55,9 +55,12 @@ function checkPlaced(file: string, rules: ImportRules): readonly Violation[] {
   return [{ file, line: 1, rule: 'placed', message: 'no rule says what this file may import: give its folder one' }];
 }
 
-function checkForm(edge: Edge): readonly Violation[] {
+function checkForm(edge: Edge, rules: ImportRules): readonly Violation[] {
   const { specifier } = edge;
-  if (specifier === undefined) return [violation(edge, 'readable', 'hides what it imports; write import and a text')];
+  if (specifier === undefined) {
+    if (matchesAny(rules.computed, edge.from)) return [];
+    return [violation(edge, 'readable', 'hides what it imports; write import and a text')];
+  }
   if (edge.isStar) return [violation(edge, 'by-name', `exports all of ${specifier}; export names`)];
   if (specifier.startsWith('.') && edge.to === undefined)
     return [violation(edge, 'exists', `${specifier} is no source file here (write the .ts)`)];

@@ -35,6 +35,8 @@ export interface ImportRules {
   readonly portable: readonly PortableRule[];
   /** Files by which a folder may be entered from a file of another rule. */
   readonly doors: readonly string[];
+  /** Files that may load what only the running program knows: a package that the user has installed. */
+  readonly computed: readonly string[];
 }
 
 const KERNEL = 'kernel/**';
@@ -132,5 +134,6 @@ export const importRules: ImportRules = {
     { id: 'portable-memory-store', files: 'stores/memory/index.ts' },
     { id: 'portable-engine', files: 'engines/in-process/index.ts' },
   ],
+  computed: ['library/chat/load-package.ts'],
   doors: ['**/index.ts', KERNEL, ...VIEWS, 'engines/inbox.ts', 'models/to-failure.ts', ...contracts],
 };
