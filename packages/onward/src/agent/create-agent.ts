@@ -10,7 +10,8 @@ import { deepFreeze } from './deep-freeze.ts';
 import { Driver } from './driver.ts';
 import { createFeed } from './feed.ts';
 import { createHandles } from './handles.ts';
-import { checkLimits, type Limits } from './limits.ts';
+import { checkOptions } from './check-options.ts';
+import type { Limits } from './limits.ts';
 import { claimSession, type Expect, type Found, keepLease, repair } from './open-session.ts';
 import { plugIn, type Plugged } from './plugin-host.ts';
 import type { Plugin } from './plugin.ts';
@@ -19,7 +20,7 @@ import type { Runtime } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
 import { createSessionLog } from './session-log.ts';
 import type { AnyTool } from './tool.ts';
-import { createToolSet, isTime } from './tool-set.ts';
+import { createToolSet } from './tool-set.ts';
 import { createWaterfalls } from './waterfall.ts';
 
 /** What an agent is made from. */
@@ -89,7 +90,10 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     settings: deepFreeze({ ...options.settings }),
     limits: options.limits ?? {},
     parallelCalls: options.parallelCalls ?? 10,
-    watchdogs: { headersMs: 60_000, idleMs: 120_000, ...options.watchdogs },
+    watchdogs: {
+      headersMs: options.watchdogs?.headersMs ?? 60_000,
+      idleMs: options.watchdogs?.idleMs ?? 120_000,
+    },
     live: (event) => feed.live(event),
     waiting(question) {
       const { chain, turn } = log.state();
@@ -154,24 +158,4 @@ async function begin(rt: Runtime, options: AgentOptions, opening: Opening): Prom
     log.add(sessionEvent('turn.closed', { turn: open.turn, chain: open.chain, end: { reason: 'interrupted' } }));
   await log.flush();
   return found;
-}
-
-function bad(place: string, must: string): OnwardError {
-  return new OnwardError('agent/bad-option', `${place} must be ${must}.`, { place });
-}
-
-function checkOptions(options: AgentOptions): void {
-  if (typeof options.model?.stream !== 'function' || typeof options.model.id !== 'string' || options.model.id === '')
-    throw bad('model', 'a model with an id, e.g. aiSdkModel(anthropic(...))');
-  const { contextTokens } = options.model;
-  if (contextTokens !== undefined && !(Number.isInteger(contextTokens) && contextTokens > 0))
-    throw bad('model.contextTokens', 'a whole number of tokens above 0');
-  const { parallelCalls, watchdogs } = options;
-  if (parallelCalls !== undefined && !(Number.isInteger(parallelCalls) && parallelCalls >= 1 && parallelCalls <= 1_000))
-    throw bad('parallelCalls', 'a whole number from 1 to 1,000');
-  for (const field of ['headersMs', 'idleMs'] as const) {
-    const ms = watchdogs?.[field];
-    if (ms !== undefined && !isTime(ms)) throw bad(`watchdogs.${field}`, 'a time in ms, 0 for none');
-  }
-  checkLimits(options.limits ?? {});
 }

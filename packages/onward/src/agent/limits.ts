@@ -1,6 +1,8 @@
-import { type Amounts, budgetUnits, createBudget, exhausted, settle } from '../kernel/budget.ts';
+import { type Amounts, type BudgetUnit, budgetUnits, createBudget, exhausted, settle } from '../kernel/budget.ts';
+import { OnwardError } from '../kernel/error.ts';
 import type { SessionState, Spent } from './session-state.ts';
 import type { Allowance } from './tool.ts';
+import { isTime } from './tool-set.ts';
 
 /** Hard limits, checked before each request and each call, also on the way of an error. */
 export interface Limits {
@@ -19,10 +21,36 @@ export interface LimitHit {
   readonly limit: number;
 }
 
-/** Throws `budget/bad-amount` for a limit that is no amount. */
+/** Units that a conversation counts. `wallMs` only of a turn. */
+const counted = ['attempts', 'tokens', 'usd', 'toolCalls'] as const;
+
+/** Throws `agent/bad-option` with the path of a limit that is no amount, or of one that nothing counts against. */
 export function checkLimits(limits: Limits): void {
-  createBudget('session', limits.session ?? {});
-  createBudget('turn', limits.turn ?? {});
+  checkAmounts('limits.session', limits.session, counted);
+  checkAmounts('limits.turn', limits.turn, [...counted, 'wallMs']);
+  const { within } = limits;
+  if (within !== undefined && (typeof within?.exhausted !== 'function' || typeof within.spend !== 'function'))
+    throw bad('limits.within', 'must be an allowance, as a tool is given one');
+}
+
+function checkAmounts(place: string, amounts: Amounts | undefined, units: readonly BudgetUnit[]): void {
+  if (amounts === undefined) return;
+  if (typeof amounts !== 'object' || amounts === null) throw bad(place, 'must be an object');
+  for (const [unit, amount] of Object.entries(amounts)) {
+    if (amount === undefined) continue;
+    if (!units.some((known) => known === unit))
+      throw bad(`${place}.${unit}`, `cannot be limited here; there are ${units.join(', ')}`);
+    if (unit === 'usd') {
+      if (!(amount >= 0 && amount <= 9e6)) throw bad(`${place}.usd`, 'must be dollars from 0 to 9,000,000');
+    } else if (unit === 'wallMs') {
+      if (!isTime(amount)) throw bad(`${place}.wallMs`, 'must be a time in ms, at most a year');
+    } else if (!(Number.isSafeInteger(amount) && amount >= 0 && amount <= 9e12))
+      throw bad(`${place}.${unit}`, 'must be a whole number from 0');
+  }
+}
+
+function bad(place: string, what: string): OnwardError {
+  return new OnwardError('agent/bad-option', `${place} ${what}.`, { place });
 }
 
 /**
