@@ -1,3 +1,4 @@
+import { OnwardError } from '../kernel/error.ts';
 import type { Message, Model, ModelRequest, ToolSpec } from '../models/model.ts';
 import type { RequestDraft } from './plugin.ts';
 import type { Runtime, StepContext } from './runtime.ts';
@@ -13,7 +14,14 @@ export interface Configured {
 /** Asks for everything besides the history. What a listener throws is thrown. */
 export async function configure(rt: Runtime, at: StepContext): Promise<Configured> {
   const { turn, step, chain, signal } = at;
-  const system = typeof rt.instructions === 'string' ? rt.instructions : await rt.instructions(signal);
+  const said: unknown = typeof rt.instructions === 'string' ? rt.instructions : await rt.instructions(signal);
+  if (typeof said !== 'string')
+    throw new OnwardError(
+      'agent/bad-instructions',
+      `The function of the instructions returned ${typeof said}, no text.`,
+    );
+  // They may quote a file, with halves of characters in it, which no log and no provider takes.
+  const system = said.toWellFormed();
   const specs = Object.freeze([...rt.tools.values()].map(({ spec }) => spec));
   const draft: RequestDraft = Object.freeze({ model: rt.model, system, tools: specs, settings: rt.settings });
   const payload = Object.freeze({ turn, step, chain, signal, draft });
