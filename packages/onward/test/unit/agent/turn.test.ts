@@ -29,20 +29,22 @@ test('A18 given a text reply, when it is run, then the order is turn, input, ste
   expect(typesOf(await rig.stored())).toEqual(wanted);
 });
 
+/** Two prompts, a tool, a failure that is retried; with an observer that throws on one type of event. */
+async function runWatched(throwOn?: string): Promise<TestAgent> {
+  const rig = await startTestAgent({
+    script: [[{ call: 'look' }], [{ fail: overloaded }], 'one', 'two'],
+    tools: [testTool('look')],
+    on: { 'agent/request-error': () => ({ kind: 'retry' }) },
+    observe(event) {
+      if (throwOn === '*' || event.type === throwOn) throw new Error('an observer failed');
+    },
+  });
+  await rig.ask('a');
+  await rig.ask('b');
+  return rig;
+}
+
 describe('A20 given an observer that throws on a boundary', () => {
-  const run = async (throwOn?: string): Promise<TestAgent> => {
-    const rig = await startTestAgent({
-      script: [[{ call: 'look' }], [{ fail: overloaded }], 'one', 'two'],
-      tools: [testTool('look')],
-      on: { 'agent/request-error': () => ({ kind: 'retry' }) },
-      observe(event) {
-        if (throwOn === '*' || event.type === throwOn) throw new Error('an observer failed');
-      },
-    });
-    await rig.ask('a');
-    await rig.ask('b');
-    return rig;
-  };
   test.each([
     'message.accepted',
     'turn.opened',
@@ -56,7 +58,7 @@ describe('A20 given an observer that throws on a boundary', () => {
     'turn.closed',
     '*',
   ])('(%s), when it is run, then the outcome and later turns are unchanged', async (type) => {
-    const [plain, thrown] = [await run(), await run(type)];
+    const [plain, thrown] = [await runWatched(), await runWatched(type)];
     expect(thrown.seen).toEqual(plain.seen);
     expect(thrown.model.requests).toEqual(plain.model.requests);
     expect(outline(thrown.agent.history()).at(-1)).toBe('assistant: two');
@@ -263,7 +265,7 @@ test('A28 given a built request, when what receives it changes it, then that thr
   const deep = {
     ...model,
     stream: (request: Parameters<typeof model.stream>[0], signal: AbortSignal) => {
-      (request.messages[0]?.content as unknown[])[0] = { type: 'text', text: 'something else' };
+      Object.assign(request.messages[0]?.content ?? [], [{ type: 'text', text: 'something else' }]);
       return model.stream(request, signal);
     },
   };
