@@ -63,16 +63,14 @@ class Batch {
   async start(state: CallState): Promise<void> {
     const { call } = state;
     this.#order.push(call.id);
-    // Of one that began in an earlier process nobody can say that nothing was done.
-    const unstarted = state.started ? leftOver(true) : undispatched;
-    if (this.#stopped()) return this.#end(call.id, unstarted);
+    if (this.#stopped()) return this.#end(call.id, this.#unstarted(state));
     const prepared = await prepareCall(call, this.#rt.tools);
     const alone = !prepared.ok || !prepared.parallel || this.#rt.parallelCalls <= 1;
     await this.#room(alone);
-    if (this.#stopped()) return this.#end(call.id, unstarted);
+    if (this.#stopped()) return this.#end(call.id, this.#unstarted(state));
     if (!prepared.ok) {
       await this.#giveUp(state.question, 'the call can no longer be made');
-      return this.#end(call.id, state.started ? unstarted : prepared.outcome);
+      return this.#end(call.id, state.started ? leftOver(true) : prepared.outcome);
     }
     // One that had begun was permitted then; what it waits for is the answer about its outcome, which the ledger uses.
     const refused = await this.#guarded(async () =>
@@ -110,6 +108,12 @@ class Batch {
 
   #stopped(): boolean {
     return this.#at.signal.aborted || this.#fault !== undefined;
+  }
+
+  /** Of one that began in an earlier process nobody can say that nothing was done; after a fault the close of the step speaks. */
+  #unstarted({ started }: CallState): CallOutcome | undefined {
+    if (this.#fault !== undefined) return undefined;
+    return started ? leftOver(true) : undispatched;
   }
 
   /** The first fault of the machinery (not of a tool) stops new starts and is thrown at the end (A117). */
