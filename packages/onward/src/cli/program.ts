@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { OnwardError } from '../kernel/error.ts';
+import { addAcp } from './program/acp.ts';
 import { addActing } from './program/acting.ts';
 import { addLooking } from './program/looking.ts';
 import { addRun } from './program/run.ts';
@@ -22,6 +23,7 @@ export async function runProgram(io: Io, argv: readonly string[], version: strin
   addLooking(verbs);
   addActing(verbs);
   addSession(verbs);
+  addAcp(verbs, version);
   addTrying(verbs);
   try {
     await program.parseAsync(argv, { from: 'user' });

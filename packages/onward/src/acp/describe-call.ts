@@ -1,0 +1,73 @@
+import { isAbsolute, join } from 'node:path';
+import type { ToolCall, ToolCallUpdate, ToolKind } from '@agentclientprotocol/sdk';
+import type { CallOutcome } from '../agent/index.ts';
+import type { Json } from '../kernel/json.ts';
+
+/** A call as the log names it: its own id is unique only within its step. */
+export interface CallRef {
+  readonly turn: number;
+  readonly step: number;
+  readonly id: string;
+}
+
+/** The id of a call for the client, unique in the session. */
+export function toolCallId({ turn, step, id }: CallRef): string {
+  return `${turn}.${step}.${id}`;
+}
+
+const kinds: Readonly<Record<string, ToolKind>> = {
+  read: 'read',
+  write: 'edit',
+  edit: 'edit',
+  search: 'search',
+  shell: 'execute',
+  propose_plan: 'switch_mode',
+};
+
+/** Longest title, and longest text of a result that is shown; characters. */
+const LONGEST_TITLE = 120;
+const LONGEST_RESULT = 20_000;
+
+/** A call that the client has not heard of yet. */
+export function describeCall(
+  ref: CallRef,
+  call: { readonly tool: string; readonly input: Json },
+  cwd: string,
+): ToolCall {
+  const path = field(call.input, 'path');
+  const about = path ?? field(call.input, 'command') ?? field(call.input, 'pattern');
+  const title = about === undefined ? call.tool : `${call.tool} ${about.replaceAll(/\s+/g, ' ')}`;
+  return {
+    toolCallId: toolCallId(ref),
+    title: title.slice(0, LONGEST_TITLE).toWellFormed(),
+    name: call.tool,
+    kind: kinds[call.tool] ?? 'other',
+    status: 'pending',
+    rawInput: call.input,
+    ...(path === undefined || path === '' ? {} : { locations: [{ path: isAbsolute(path) ? path : join(cwd, path) }] }),
+  };
+}
+
+/** How a call ended. */
+export function describeOutcome(ref: CallRef, outcome: CallOutcome): ToolCallUpdate {
+  const text = outcome.ok ? asText(outcome.output) : `${outcome.message} (${outcome.code})`;
+  const shown = text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT).toWellFormed()} [...]` : text;
+  return {
+    toolCallId: toolCallId(ref),
+    status: outcome.ok ? 'completed' : 'failed',
+    content: [{ type: 'content', content: { type: 'text', text: shown } }],
+    ...(outcome.ok && typeof outcome.output !== 'string' && text.length <= LONGEST_RESULT
+      ? { rawOutput: outcome.output }
+      : {}),
+  };
+}
+
+function asText(output: Json): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
+}
+
+function field(input: Json, name: string): string | undefined {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined;
+  const value = (input as { readonly [key: string]: Json })[name];
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,2 @@
+/** Our agent in an editor, by the Agent Client Protocol. */
+export { type AcpSessions, serveAcp, type ServeAcpOptions } from './serve-acp.ts';
