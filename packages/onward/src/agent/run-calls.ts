@@ -70,7 +70,9 @@ class Batch {
     if (this.#stopped()) return this.#end(call.id, this.#unstarted(state));
     if (!prepared.ok) {
       await this.#giveUp(state.question, 'the call can no longer be made');
-      return this.#end(call.id, state.started ? leftOver(true) : prepared.outcome);
+      // What cannot run counts like what does: a model that makes the same mistake for ever is stopped, too.
+      const refusal = this.#limited() ?? prepared.outcome;
+      return this.#end(call.id, state.started ? leftOver(true) : refusal);
     }
     // One that had begun was permitted then; what it waits for is the answer about its outcome, which the ledger uses.
     const refused = await this.#guarded(async () =>
@@ -137,10 +139,10 @@ class Batch {
   /** Everything that may stand in the way of a call: limits, listeners, a person. Then its start is on record. */
   async #before(ready: Ready, asked: string | undefined): Promise<CallOutcome | undefined> {
     const { call, entry } = ready;
-    this.limit ??= limitHit(this.#rt.limits, this.#rt.log.state(), { for: 'call', inFlight: this.#inFlight() });
-    if (this.limit !== undefined) {
+    const over = this.#limited();
+    if (over !== undefined) {
       await this.#giveUp(asked, 'a limit is used up');
-      return limited(this.limit);
+      return over;
     }
     const named = nameOf(this.#rt, ready);
     if (named.kind === 'bad') return named.outcome;
@@ -166,8 +168,10 @@ class Batch {
     if (question !== undefined) await this.#guarded(async () => await expire(this.#rt, question, because));
   }
 
-  #inFlight(): number {
-    return this.#running.size + this.#ended.size;
+  #limited(): CallOutcome | undefined {
+    const inFlight = this.#running.size + this.#ended.size;
+    this.limit ??= limitHit(this.#rt.limits, this.#rt.log.state(), { for: 'call', inFlight });
+    return this.limit === undefined ? undefined : limited(this.limit);
   }
 
   /** The outcome that refuses the call; the id of the question whose answer allows it; or `undefined`: nobody was asked. */

@@ -148,6 +148,21 @@ export async function until(fact: () => boolean, what: string = fact.toString())
   throw new Error(`It never came true: ${what}`);
 }
 
+/** Lets time pass, timer by timer, until it has settled. */
+export async function settle<Value>(clock: FakeClock, promise: Promise<Value>): Promise<Value> {
+  const seen = { over: false };
+  const watched = promise.finally(() => (seen.over = true));
+  watched.catch(() => undefined);
+  for (let round = 0; round < 20_000 && !seen.over; round++) {
+    // oxlint-disable-next-line no-await-in-loop -- time passes piece by piece
+    await clock.advance(0);
+    // oxlint-disable-next-line no-await-in-loop
+    if (!seen.over) await clock.advance(clock.pending()[0] ?? 0);
+  }
+  if (!seen.over) throw new Error('It did not settle, though all timers ran.');
+  return await watched;
+}
+
 /** A tool without an effect, of any input; does what the test says. */
 export function testTool(
   name: string,
