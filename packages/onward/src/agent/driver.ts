@@ -205,11 +205,12 @@ export class Driver {
     let start = first;
     let turn = first.kind === 'suspended' ? this.#rt.log.state().turn : this.#rt.log.state().turn + 1;
     let result: TurnResult;
+    const steered = new Set<string>();
     for (;;) {
       if (!this.#disposed) await this.#closeLeftOver(start);
       const signal = this.#controller?.signal ?? AbortSignal.abort({ kind: 'dispose' });
       // oxlint-disable-next-line no-await-in-loop -- one turn after the other
-      result = await runTurn(this.#rt, start, { turn, chain: root, signal });
+      result = await runTurn(this.#rt, start, { turn, chain: root, signal, steered });
       if (result.kind !== 'retry' || this.#disposed) break;
       const { of } = result;
       turn = this.#rt.log.state().turn + 1;

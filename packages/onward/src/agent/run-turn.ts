@@ -2,6 +2,7 @@ import { classify } from '../kernel/classify.ts';
 import { assertNever, isOnwardError } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
 import { toFailure } from '../models/to-failure.ts';
+import { askToStop } from './ask-to-stop.ts';
 import { closeOpen, endOfAbort, endOfFailure } from './close-turn.ts';
 import { messageOf } from './prepare-call.ts';
 import { commitStaged, runStep, runStepCalls, type StepEnd } from './run-step.ts';
@@ -96,11 +97,8 @@ async function afterStep(
     case 'failed':
       return await recover(rt, at, ended);
     case 'rest': {
-      const { turn, chain, signal } = at;
-      const step = rt.log.state().open?.lastStep ?? 1;
-      const payload = Object.freeze({ turn, step, chain, signal, text: ended.text });
-      await rt.waterfalls.run('agent/turn-stopping', payload, () => undefined);
-      if (signal.aborted) return endOfAbort(signal);
+      await askToStop(rt, at, ended.text);
+      if (at.signal.aborted) return endOfAbort(at.signal);
       return commitStaged(rt) ? 'again' : completed(rt);
     }
     default:
@@ -125,7 +123,7 @@ async function recover(rt: Runtime, at: TurnContext, failed: Extract<StepEnd, { 
 /** True when an owner has repaired what it must and wants one retry turn. */
 export async function offer(
   rt: Runtime,
-  at: TurnContext,
+  at: Omit<TurnContext, 'steered'>,
   failed: { readonly model: string; readonly failure: Failure; readonly interrupted: boolean },
 ): Promise<boolean> {
   const { turn, chain, signal } = at;

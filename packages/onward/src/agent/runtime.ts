@@ -43,6 +43,8 @@ export interface TurnContext {
   readonly turn: number;
   readonly chain: number;
   readonly signal: Signal;
+  /** What listeners have said at the ends of this chain's turns. */
+  readonly steered: Set<string>;
 }
 
 /** What belongs to one step. */
