@@ -64,7 +64,6 @@ async function request(question: Question, open: OpenQuestion, asking: Asking): 
   const toolCall: ToolCallUpdate = {
     toolCallId: toolCallId(open.call),
     title: question.text,
-    content: [{ type: 'content', content: { type: 'text', text: question.text } }],
     rawInput: question.details,
   };
   const { outcome } = await client.request(

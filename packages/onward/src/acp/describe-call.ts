@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import type { ToolCall, ToolCallUpdate, ToolKind } from '@agentclientprotocol/sdk';
+import type { ToolCall, ToolCallContent, ToolCallUpdate, ToolKind } from '@agentclientprotocol/sdk';
 import type { CallOutcome } from '../agent/index.ts';
 import type { Json } from '../kernel/json.ts';
 
@@ -35,7 +35,8 @@ export function describeCall(
   cwd: string,
 ): ToolCall {
   const path = field(call.input, 'path');
-  const about = path ?? field(call.input, 'command') ?? field(call.input, 'pattern');
+  const about = field(call.input, 'command') ?? field(call.input, 'pattern') ?? path;
+  const diff = diffOf(call, cwd);
   const title = about === undefined ? call.tool : `${call.tool} ${about.replaceAll(/\s+/g, ' ')}`;
   return {
     toolCallId: toolCallId(ref),
@@ -44,12 +45,31 @@ export function describeCall(
     kind: kinds[call.tool] ?? 'other',
     status: 'pending',
     rawInput: call.input,
-    ...(path === undefined || path === '' ? {} : { locations: [{ path: isAbsolute(path) ? path : join(cwd, path) }] }),
+    ...(path === undefined || path === '' ? {} : { locations: [{ path: placed(path, cwd) }] }),
+    ...(diff === undefined ? {} : { content: [diff] }),
   };
 }
 
-/** How a call ended. */
-export function describeOutcome(ref: CallRef, outcome: CallOutcome): ToolCallUpdate {
+/** What a call changes, where its input says so; an editor shows it better than a result can. */
+export function diffOf(
+  { tool, input }: { readonly tool: string; readonly input: Json },
+  cwd: string,
+): ToolCallContent | undefined {
+  const path = field(input, 'path');
+  const newText = field(input, tool === 'edit' ? 'new' : 'text');
+  const oldText = tool === 'edit' ? field(input, 'old') : null;
+  if ((tool !== 'edit' && tool !== 'write') || path === undefined) return undefined;
+  if (newText === undefined || oldText === undefined) return undefined;
+  return { type: 'diff', path: placed(path, cwd), oldText, newText };
+}
+
+function placed(path: string, cwd: string): string {
+  return isAbsolute(path) ? path : join(cwd, path);
+}
+
+/** How a call ended. `keep`: what is shown of it already says more than its result. */
+export function describeOutcome(ref: CallRef, outcome: CallOutcome, keep = false): ToolCallUpdate {
+  if (keep && outcome.ok) return { toolCallId: toolCallId(ref), status: 'completed' };
   const text = outcome.ok ? asText(outcome.output) : `${outcome.message} (${outcome.code})`;
   const shown = text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT).toWellFormed()} [...]` : text;
   return {

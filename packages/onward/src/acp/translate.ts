@@ -2,7 +2,7 @@ import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { AgentEvent, LiveEvent, SessionEvent, UserContent } from '../agent/index.ts';
 import { assertNever } from '../kernel/error.ts';
 import type { Json } from '../kernel/json.ts';
-import { type CallRef, describeCall, describeOutcome, toolCallId } from './describe-call.ts';
+import { type CallRef, describeCall, describeOutcome, diffOf, toolCallId } from './describe-call.ts';
 import { noticeOf } from './notice.ts';
 import { planEntries, planTool } from './plan-entries.ts';
 import { contentBlocks } from './prompt-content.ts';
@@ -208,7 +208,11 @@ export class Translator {
     this.#questions.delete(id);
     // One that was abandoned: the client knows it as ended.
     if (call === undefined) return [];
-    const ended: SessionUpdate = { sessionUpdate: 'tool_call_update', ...describeOutcome(call.ref, data.outcome) };
+    const keep = diffOf(call, this.#options.cwd) !== undefined;
+    const ended: SessionUpdate = {
+      sessionUpdate: 'tool_call_update',
+      ...describeOutcome(call.ref, data.outcome, keep),
+    };
     if (call.tool !== planTool) return [ended];
     return [ended, data.outcome.ok ? plan(call.input, 'in_progress') : { sessionUpdate: 'plan', entries: [] }];
   }

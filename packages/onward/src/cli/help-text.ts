@@ -33,6 +33,11 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   lab: ['onward lab list', 'onward lab play overloaded-twice'],
   session: ['onward session check FILE', 'onward session check FILE --repair'],
   'session check': ['onward session check ~/.claude/projects/FOLDER/ID.jsonl', 'onward session check FILE --repair'],
+  acp: ['onward acp serve --model anthropic/claude-sonnet-4-5'],
+  'acp serve': [
+    'onward acp serve --model anthropic/claude-sonnet-4-5',
+    'onward acp serve --approve edits   files may be written without asking',
+  ],
   'lab list': ['onward lab list'],
   'lab serve': ['onward lab serve --port 8080'],
   'lab play': ['onward lab play overloaded-twice --temperament reader'],

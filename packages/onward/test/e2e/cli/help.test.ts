@@ -3,6 +3,9 @@ import { Place } from './support/place.ts';
 
 const verbs = [
   'run',
+  'chat',
+  'questions',
+  'answer',
   'ls',
   'show',
   'why',
@@ -15,6 +18,7 @@ const verbs = [
   'demo',
   'session',
   'session check',
+  'acp serve',
   'lab',
   'lab list',
   'lab serve',
@@ -40,7 +44,7 @@ describe('the help', () => {
   test('names every command, and the whole exit table', async () => {
     const { stdout } = await new Place().onward(['--help']);
     for (const verb of verbs.filter((name) => !name.includes(' ')))
-      expect(stdout).toMatch(new RegExp(`^  ${verb} +\\w`, 'm'));
+      expect(stdout).toMatch(new RegExp(`^  (\\w+, )?${verb}(, \\w+)? +\\w`, 'm'));
     for (const code of [0, 1, 2, 3, 4, 5, 6, 7, 75, 130, 143])
       expect(stdout.replaceAll('\n', ' ')).toMatch(new RegExp(` ${code} \\w`));
   });
