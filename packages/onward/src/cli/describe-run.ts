@@ -26,6 +26,9 @@ export function becauseOf(phase: Phase, live: boolean): string {
 
 /** One run in one object, for `ls --json`. Times are ms since the epoch. */
 export interface RunSummary {
+  /** The same as `run`; sessions have it, too. */
+  readonly id: string;
+  readonly kind: 'run';
   readonly run: string;
   readonly name: string | null;
   readonly agent: string;
@@ -42,6 +45,8 @@ export interface RunSummary {
 export function summarise(run: RunState, live: boolean): RunSummary {
   const { phase, accepted } = run;
   return {
+    id: run.id,
+    kind: 'run',
     run: run.id,
     name: accepted.name ?? null,
     agent: accepted.agent,

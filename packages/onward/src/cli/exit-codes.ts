@@ -1,4 +1,6 @@
+import type { Settlement } from '../agent/index.ts';
 import { assertNever } from '../kernel/error.ts';
+import type { FailureClass } from '../kernel/failure.ts';
 import type { RunResult } from '../supervisor/index.ts';
 
 /** The names of the ends that have an exit status of their own. */
@@ -84,10 +86,62 @@ function pausedCode(result: Extract<RunResult, { status: 'paused' }>, signal: St
   }
 }
 
+/** The exit status for the end of a prompt of a session. `signal` is what interrupted it here, if anything did. */
+export function exitCodeOfSettlement(settlement: Settlement, signal?: StopSignal): number {
+  switch (settlement.kind) {
+    case 'done':
+      return exitCodes.done.code;
+    case 'waiting':
+      return exitCodes.needsHuman.code;
+    case 'failed':
+      return failedCode(settlement.class, settlement.retryAt !== undefined);
+    case 'cancelled':
+      // Cancelled from elsewhere it is over; by a signal to this process it can go on.
+      return signal === undefined ? exitCodes.failed.code : exitCodeOfSignal(signal);
+    case 'limit':
+      return exitCodes.limit.code;
+    case 'interrupted':
+      return exitCodes.needsHuman.code;
+    case 'incomplete':
+    case 'blocked':
+      return exitCodes.failed.code;
+    default:
+      return assertNever(settlement, 'exitCodeOfSettlement');
+  }
+}
+
+function failedCode(kind: FailureClass, isTimed: boolean): number {
+  switch (kind) {
+    case 'transient':
+    case 'throttled':
+    case 'crash':
+      return exitCodes.provider.code;
+    case 'quota':
+      return isTimed ? exitCodes.parked.code : exitCodes.provider.code;
+    case 'billing':
+    case 'auth':
+    case 'outcome-unknown':
+    case 'context-lost':
+      return exitCodes.needsHuman.code;
+    case 'quality':
+      return exitCodes.expectation.code;
+    case 'input':
+    case 'overflow':
+    case 'policy':
+    case 'conflict':
+    case 'incomplete':
+    case 'unclassified':
+      return exitCodes.failed.code;
+    default:
+      return assertNever(kind, 'exitCodeOfSettlement');
+  }
+}
+
 /** The exit status for an error of our own, by its code. */
 export function exitCodeOfError(code: string): number {
   switch (code) {
     case 'run/held':
+    case 'session/held':
       return exitCodes.held.code;
     case 'run/changed':
     case 'run/other-host':

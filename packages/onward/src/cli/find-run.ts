@@ -76,7 +76,7 @@ async function newestHere(journal: Journal, ids: readonly string[], cwd: string)
 }
 
 /** What a run was accepted with, without reading all of it; `undefined` for a run that cannot be read. */
-async function acceptedOf(journal: Journal, id: string): Promise<RunAccepted | undefined> {
+export async function acceptedOf(journal: Journal, id: string): Promise<RunAccepted | undefined> {
   const first = await firstEvent(journal, id).catch((error: unknown) => {
     if (isOnwardError(error) && error.code !== 'journal/vanished') return undefined;
     throw error;

@@ -8,15 +8,21 @@ const width = 80;
 const examples: Readonly<Record<string, readonly string[]>> = {
   onward: [
     'onward run -- claude -p "Fix the failing tests" --permission-mode acceptEdits',
-    'onward why      what happened to the newest run of this directory',
-    'onward resume   go on with it',
+    'onward chat --model anthropic/claude-sonnet-4-5 "Explain the failing tests"',
     'onward demo     a failure survived on screen: no key, no network, 10 s',
   ],
   run: [
     'onward run -- claude -p "Fix the failing tests" --permission-mode acceptEdits',
     'onward run --agent codex "Explain the failing tests"',
   ],
-  ls: ['onward ls', 'onward ls --here', 'onward ls --json | jq -r .run'],
+  chat: [
+    'onward chat --model anthropic/claude-sonnet-4-5 "Explain the failing tests"',
+    'onward chat 4cc2 "Now fix them" --approve edits',
+    'git diff | onward chat      ONWARD_MODEL names the model',
+  ],
+  questions: ['onward questions'],
+  answer: ['onward answer 3b1f approve', 'onward answer 3b1f deny --note "use the test database"'],
+  ls: ['onward ls', 'onward ls --here', 'onward ls --json | jq -r .id'],
   show: ['onward show          the newest run of this directory', 'onward show 4cc2     or nightly, its name'],
   why: ['onward why           the newest run of this directory', 'onward why 4cc2      or nightly, its name'],
   tail: ['onward tail          the newest run of this directory', 'onward tail 4cc2 --json'],
@@ -43,6 +49,13 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'lab play': ['onward lab play overloaded-twice --temperament reader'],
 };
 
+/** Commands that share a line of the whole help, so that it stays on one screen. */
+const together: readonly (readonly [names: readonly string[], says: string])[] = [
+  [['questions', 'answer'], 'what waits for your word; your word'],
+  [['resume', 'cancel'], 'go on with one that rests or whose process died; end it for good'],
+  [['rm', 'prune'], 'erase one that is over; runs that were over long ago'],
+];
+
 /** The help of a command: examples, usage, then what there is. */
 export function formatHelp(command: Command, helper: Help): string {
   const name = pathOf(command);
@@ -51,7 +64,8 @@ export function formatHelp(command: Command, helper: Help): string {
   const about = isRoot || command.summary() === '' ? [] : [sentence(command.summary())];
   const usage = `Usage: ${helper.commandUsage(command)}`;
   const subs = helper.visibleCommands(command).filter((sub) => sub.name() !== 'help');
-  const parts = subs.map((sub) => [sub.name(), helper.subcommandDescription(sub)] as const);
+  const all = subs.map((sub) => [sub.name(), helper.subcommandDescription(sub)] as const);
+  const parts = isRoot ? all.flatMap(shareLines) : all;
   const options = isRoot
     ? []
     : helper
@@ -63,6 +77,13 @@ export function formatHelp(command: Command, helper: Help): string {
     .filter((block) => block.length > 0)
     .map((block) => block.join('\n'))
     .join('\n\n')}\n`;
+}
+
+function shareLines([name, says]: readonly [string, string]): readonly (readonly [string, string])[] {
+  const group = together.find(([names]) => names.includes(name));
+  if (group === undefined) return [[name, says]];
+  const [names, shared] = group;
+  return names[0] === name ? [[names.join(', '), shared]] : [];
 }
 
 /** `run`, `lab list`; `onward` for the whole. */

@@ -12,6 +12,8 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 export interface Io {
   /** Prints lines on standard output. */
   out(text: string): void;
+  /** Prints a piece of text on standard output as it stands, without a line end. What it shows must be redacted as a whole. */
+  write(text: string): void;
   /** Prints a value as one line of JSON on standard output. Redacted by its parts, so that it stays JSON. */
   json(value: unknown): void;
   /** Prints lines on standard error. */
@@ -26,6 +28,8 @@ export interface Io {
   readonly cwd: string;
   /** Standard error is a terminal that can redraw a line. */
   readonly isTerminal: boolean;
+  /** Standard output is a terminal: a person reads along. */
+  readonly isOutTerminal: boolean;
   /** Colours for standard error, by NO_COLOR, FORCE_COLOR and the terminal. */
   color(style: Style, text: string): string;
   /** A command line of ours to be pasted: with the journal where `--journal` named one. */
@@ -67,6 +71,10 @@ export function createIo(around: Surroundings, hint: (words: string) => string):
       const safe = redactor.text(text);
       stdout.write(`${stdout.isTTY ? withoutControls(safe) : safe}\n`);
     },
+    write: (text) => {
+      status('');
+      stdout.write(stdout.isTTY ? withoutControls(text) : text);
+    },
     json: (value) => void stdout.write(`${JSON.stringify(redactor.json(plain(value)))}\n`),
     err,
     status,
@@ -77,6 +85,7 @@ export function createIo(around: Surroundings, hint: (words: string) => string):
       return existingCwd(around);
     },
     isTerminal,
+    isOutTerminal: stdout.isTTY,
     color,
     hint,
   };

@@ -2,6 +2,18 @@ import type { Journal, Lease } from '../kernel/journal.ts';
 import type { AttemptHost } from '../supervisor/index.ts';
 import { runStream } from '../supervisor/index.ts';
 
+/** As {@link liveLease}, for any stream. */
+export async function liveLeaseOf(
+  journal: Journal,
+  host: Pick<AttemptHost, 'isDead'>,
+  stream: string,
+  now: number,
+): Promise<Lease | undefined> {
+  const lease = await journal.lease(stream);
+  if (lease === undefined || lease.expiresAt <= now || host.isDead(lease.holder)) return undefined;
+  return lease;
+}
+
 /** The lease of a run if a live process holds it; a holder whose process is gone, or whose time is up, does not count. */
 export async function liveLease(
   journal: Journal,
@@ -9,7 +21,5 @@ export async function liveLease(
   id: string,
   now: number,
 ): Promise<Lease | undefined> {
-  const lease = await journal.lease(runStream(id));
-  if (lease === undefined || lease.expiresAt <= now || host.isDead(lease.holder)) return undefined;
-  return lease;
+  return liveLeaseOf(journal, host, runStream(id), now);
 }

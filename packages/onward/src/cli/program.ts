@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { OnwardError } from '../kernel/error.ts';
 import { addAcp } from './program/acp.ts';
 import { addActing } from './program/acting.ts';
+import { addChat } from './program/chat.ts';
 import { addLooking } from './program/looking.ts';
 import { addRun } from './program/run.ts';
 import { addSession } from './program/session.ts';
@@ -20,6 +21,7 @@ export async function runProgram(io: Io, argv: readonly string[], version: strin
   const program = createProgram(io, version);
   const verbs = { program, io, set };
   addRun(verbs, argv);
+  addChat(verbs);
   addLooking(verbs);
   addActing(verbs);
   addSession(verbs);

@@ -4,10 +4,12 @@ import { attachRun, createDeps } from '../../library/index.ts';
 import { type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { becauseOf, stateOf } from '../describe-run.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { findRun, loadRun } from '../find-run.ts';
+import { loadRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
+import { cancelSession } from '../sessions/session-verbs.ts';
 
 /** How long the live process may take to end its agent. */
 const patienceMs = 60_000;
@@ -20,7 +22,8 @@ export async function cancel(
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
-    const id = await findRun(journal, wanted, io.cwd);
+    const { kind, id } = await findWork(journal, wanted, io.cwd);
+    if (kind === 'session') return cancelSession(io, journal, id, flags.json === true);
     const before = await loadRun(journal, id);
     const isOver = before.phase.kind === 'ended';
     if (!isOver) await cancelRun(deps, before);

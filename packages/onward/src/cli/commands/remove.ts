@@ -6,10 +6,12 @@ import { createDeps, stateFolder } from '../../library/index.ts';
 import { runHeld, runInbox, type RunState, runStream, type SupervisorDeps } from '../../supervisor/index.ts';
 import { counted } from '../describe-run.ts';
 import { parseDuration } from '../duration.ts';
-import { findRun, listRuns, loadRun } from '../find-run.ts';
+import { listRuns, loadRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
+import { eraseSession } from '../sessions/session-verbs.ts';
 
 /** `onward rm ID`: erases a run, its messages and its spool. A run that could still go on must be cancelled first. */
 export async function remove(
@@ -19,7 +21,14 @@ export async function remove(
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
-    const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
+    const work = await findWork(journal, wanted, io.cwd);
+    if (work.kind === 'session') {
+      await eraseSession(io, journal, work.id);
+      if (flags.json === true) io.json({ erased: [work.id], kept: 0 });
+      else io.err('onward: erased 1 session');
+      return 0;
+    }
+    const run = await loadRun(journal, work.id);
     if (run.phase.kind !== 'ended') {
       const lease = await liveLease(journal, deps.host, run.id, deps.clock.now());
       if (lease !== undefined) throw runHeld(run.id, lease.holder.pid);

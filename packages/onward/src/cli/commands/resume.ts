@@ -10,7 +10,8 @@ import {
   type SupervisorDeps,
 } from '../../supervisor/index.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { findRun, listRuns, loadRun } from '../find-run.ts';
+import { listRuns, loadRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import { firstLine } from '../first-line.ts';
 import type { Io } from '../io.ts';
 import { withJournal } from '../open-journal.ts';
@@ -35,7 +36,11 @@ export async function resume(io: Io, wanted: string | undefined, flags: ResumeFl
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
     if (flags.due === true) return resumeDue(io, deps, flags);
-    const id = await findRun(journal, wanted, io.cwd);
+    const { kind, id } = await findWork(journal, wanted, io.cwd);
+    if (kind === 'session') {
+      const { resumeSession } = await import('./chat.ts');
+      return resumeSession(io, journal, id, flags);
+    }
     return resumeOne(io, deps, await loadRun(journal, id), flags);
   });
 }

@@ -3,10 +3,12 @@ import { createDeps } from '../../library/index.ts';
 import { readBody, type RunState } from '../../supervisor/index.ts';
 import { becauseOf, counted, dateOf, stateOf, summarise, table } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
-import { findRun, loadRun } from '../find-run.ts';
+import { loadRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
+import { showSession } from '../sessions/session-pages.ts';
 
 /** `onward show`: where a run stands, its attempts, and the answer when there is one. */
 export async function show(
@@ -16,7 +18,9 @@ export async function show(
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const { host, clock } = createDeps({ env: io.env, journal });
-    const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
+    const work = await findWork(journal, wanted, io.cwd);
+    if (work.kind === 'session') return showSession(io, journal, work.id, flags.json === true);
+    const run = await loadRun(journal, work.id);
     const live = (await liveLease(journal, host, run.id, clock.now())) !== undefined;
     const end = run.attempts.at(-1)?.end;
     const answer = end?.kind === 'committed' ? await readBody(journal, end.text) : undefined;

@@ -13,11 +13,12 @@ import {
   withTexts,
 } from '../../supervisor/index.ts';
 import { exitCodeOf, exitCodeOfSignal, exitCodes, type StopSignal } from '../exit-codes.ts';
-import { findRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
 import { createProgress } from '../progress.ts';
+import { tailSession } from '../sessions/session-pages.ts';
 import { showEnd } from '../watch-run.ts';
 
 /** The flags of `tail`. */
@@ -37,7 +38,8 @@ const lookMs = 2_000;
 export async function tail(io: Io, wanted: string | undefined, flags: TailFlags): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
-    const id = await findRun(journal, wanted, io.cwd);
+    const { kind, id } = await findWork(journal, wanted, io.cwd);
+    if (kind === 'session') return tailSession(io, journal, id, flags.json === true);
     const stop = listenForStop(io);
     void stopWhenOrphaned(deps, id, stop);
     try {

@@ -3,11 +3,13 @@ import { type AttemptState, quote, type RunState, type SupervisorDeps } from '..
 import { costOf, showCost } from '../cost.ts';
 import { becauseOf, counted, stateOf } from '../describe-run.ts';
 import { showDuration } from '../duration.ts';
-import { findRun, loadRun } from '../find-run.ts';
+import { loadRun } from '../find-run.ts';
+import { findWork } from '../find-work.ts';
 import type { Io } from '../io.ts';
 import { liveLease } from '../live-lease.ts';
 import { withJournal } from '../open-journal.ts';
 import { timeOf } from '../progress-lines.ts';
+import { whySession } from '../sessions/session-pages.ts';
 
 /** `onward why`: one page on what happened and why it was decided so. */
 export async function why(
@@ -17,7 +19,9 @@ export async function why(
 ): Promise<number> {
   return withJournal(io, flags.journal, async (journal) => {
     const deps = createDeps({ env: io.env, journal });
-    const run = await loadRun(journal, await findRun(journal, wanted, io.cwd));
+    const work = await findWork(journal, wanted, io.cwd);
+    if (work.kind === 'session') return whySession(io, journal, work.id, flags.json === true);
+    const run = await loadRun(journal, work.id);
     const live = (await liveLease(journal, deps.host, run.id, deps.clock.now())) !== undefined;
     const page = pageOf(deps, run, live);
     if (flags.json === true) io.json(page);

@@ -5,7 +5,7 @@ import { type CommonFlags, journalOption, jsonOption, quietOption, type Verbs, v
 export function addActing({ program, io, set }: Verbs): void {
   program
     .command('resume')
-    .summary('go on with a run that rests or whose process died')
+    .summary('go on with one that rests or whose process died')
     .argument('[id]')
     .option('--now', 'although its time has not come, or something changed')
     .option('--due', 'every run whose time has come')
@@ -18,7 +18,7 @@ export function addActing({ program, io, set }: Verbs): void {
     );
   program
     .command('cancel')
-    .summary('end a run for good')
+    .summary('end a run, or the turn of a session')
     .argument('[id]')
     .option(...journalOption)
     .option(...jsonOption)
@@ -27,7 +27,7 @@ export function addActing({ program, io, set }: Verbs): void {
     );
   program
     .command('rm')
-    .summary('erase a run that is over')
+    .summary('erase a run or session that is over')
     .argument('<id>')
     .option(...journalOption)
     .option(...jsonOption)

@@ -4,7 +4,7 @@ import { type CommonFlags, journalOption, jsonOption, type Verbs, verboseOption 
 export function addLooking({ program, io, set }: Verbs): void {
   program
     .command('ls')
-    .summary('all runs, newest first')
+    .summary('all runs and sessions, newest first')
     .option('--here', 'only those of this directory')
     .option(...journalOption)
     .option(...jsonOption)
@@ -13,7 +13,7 @@ export function addLooking({ program, io, set }: Verbs): void {
     );
   program
     .command('show')
-    .summary('where a run stands, and its answer')
+    .summary('where one stands, and its answer')
     .argument('[id]')
     .option(...journalOption)
     .option(...jsonOption)
@@ -22,7 +22,7 @@ export function addLooking({ program, io, set }: Verbs): void {
     );
   program
     .command('why')
-    .summary('what happened to a run, and why it was decided so')
+    .summary('what happened to one, and why it was decided so')
     .argument('[id]')
     .option(...journalOption)
     .option(...jsonOption)
@@ -31,7 +31,7 @@ export function addLooking({ program, io, set }: Verbs): void {
     );
   program
     .command('tail')
-    .summary('follow a run until it is over or rests')
+    .summary('follow one until it is over or rests')
     .argument('[id]')
     .option(...verboseOption)
     .option(...journalOption)

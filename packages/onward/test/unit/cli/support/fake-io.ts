@@ -18,6 +18,7 @@ export function createFakeIo(options: { readonly isTerminal?: boolean; readonly 
     errLines,
     statuses,
     out: (text) => void outLines.push(text),
+    write: (text) => void outLines.push(text),
     json: (value) => void outLines.push(JSON.stringify(value)),
     err: (text) => void errLines.push(text),
     status: (text) => void statuses.push(text),
@@ -26,6 +27,7 @@ export function createFakeIo(options: { readonly isTerminal?: boolean; readonly 
     env: {},
     cwd: '/somewhere',
     isTerminal: options.isTerminal ?? false,
+    isOutTerminal: false,
     color: (style, text) => (options.marked === true ? `<${style}:${text}>` : text),
     hint: (words) => `onward ${words}`,
   };
