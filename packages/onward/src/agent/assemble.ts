@@ -42,6 +42,8 @@ export class Assembler {
   #finish: { readonly reason: FinishReason; readonly raw?: string } | undefined;
   #usage: Usage | undefined;
   #requestId: string | undefined;
+  /** Set by the reader when the stream has come to its end by itself. */
+  ended = false;
 
   /** Takes the next part, whatever it is. After a `failed` nothing more is to be pushed. `now`: ms since the epoch. */
   push(said: unknown, now: number): Assembled {

@@ -1,6 +1,9 @@
 import type { Signal } from '../kernel/signal.ts';
 import type { Runtime } from './runtime.ts';
 
+/** Without a reason an abort makes an error with a stack, for each call. */
+const done = Object.freeze({ name: 'AbortError', message: 'The call is over.' });
+
 /** The time of one call. */
 export interface Deadline {
   readonly signal: Signal;
@@ -35,7 +38,7 @@ export function startDeadline(rt: Runtime, turn: Signal, ms: number): Deadline {
     late,
     passed: () => passed,
     end() {
-      over.abort();
+      over.abort(done);
       turn.removeEventListener('abort', stop);
     },
   };

@@ -35,6 +35,9 @@ interface Attempt {
   readonly onPart: (assembled: Assembled) => void;
 }
 
+/** Without a reason an abort makes an error with a stack, for each attempt. */
+const over = Object.freeze({ name: 'AbortError', message: 'The attempt is over.' });
+
 /** After the finish a stream has this long to end; its answer counts either way. */
 const closingMs = 5_000;
 
@@ -63,7 +66,8 @@ export async function runRequest(attempt: Attempt): Promise<RequestOutcome> {
   } finally {
     timing.end();
     signal.removeEventListener('abort', stop);
-    if (!transport.signal.aborted) transport.abort(new Error('The attempt is over.'));
+    // A stream that has ended by itself has nothing left to end, and an abort costs more than it looks.
+    if (!assembler.ended) transport.abort(over);
   }
 }
 
@@ -84,7 +88,10 @@ async function read(attempt: Attempt, reading: Reading): Promise<RequestOutcome>
       leave(iterator);
       return attempt.signal.aborted ? aborted(assembler) : stalled(assembler, timing, attempt.watchdogs);
     }
-    if (next.done === true) return ended(assembler);
+    if (next.done === true) {
+      assembler.ended = true;
+      return ended(assembler);
+    }
     timing.alive(assembler.finished);
     const assembled = assembler.push(next.value, attempt.clock.now());
     if (assembled.kind === 'failed') {
@@ -173,16 +180,16 @@ interface Timing {
 /** One timer for a whole attempt: it looks again at the time that the last part allows, so that a part costs nothing. */
 function watch(attempt: Attempt, expire: () => void): Timing {
   const { clock, watchdogs } = attempt;
-  const over = new AbortController();
+  const done = new AbortController();
   let [last, heard, finished] = [clock.monotonic(), false, false];
   const shortest = Math.min(...[watchdogs.headersMs, watchdogs.idleMs].filter((ms) => ms > 0));
   const limit = (): number => (finished ? closingMs : heard ? watchdogs.idleMs : watchdogs.headersMs);
   const run = async (): Promise<void> => {
-    while (!over.signal.aborted) {
+    while (!done.signal.aborted) {
       const left = limit() === 0 ? shortest : last + limit() - clock.monotonic();
       if (left <= 0) return expire();
       // oxlint-disable-next-line no-await-in-loop -- the timer runs again for what is left
-      await clock.sleep(Math.min(left, shortest), over.signal);
+      await clock.sleep(Math.min(left, shortest), done.signal);
     }
   };
   if (watchdogs.headersMs > 0 || watchdogs.idleMs > 0) void run();
@@ -195,6 +202,6 @@ function watch(attempt: Attempt, expire: () => void): Timing {
       }
     },
     heard: () => heard,
-    end: () => over.abort(),
+    end: () => done.abort(over),
   };
 }

@@ -36,7 +36,7 @@ export function toCall(request: ModelRequest, asked: Asked, signal: AbortSignal)
   const providerOptions = optionsFor(request.settings, asked);
   const system: LanguageModelV4Message[] = request.system === '' ? [] : [{ role: 'system', content: request.system }];
   return {
-    prompt: [...system, ...request.messages.flatMap((message) => toMessages(message, asked))],
+    prompt: [...system, ...request.messages.flatMap((message) => cached(message, asked))],
     ...(request.tools.length === 0 ? {} : { tools: request.tools.map(toTool) }),
     ...(request.tools.length === 0 || toolChoice === undefined ? {} : { toolChoice: { type: toolChoice } }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
@@ -44,6 +44,18 @@ export function toCall(request: ModelRequest, asked: Asked, signal: AbortSignal)
     ...(providerOptions === undefined ? {} : { providerOptions }),
     abortSignal: signal,
   };
+}
+
+/** A history is the same messages again and again, frozen, so that each has to be put into words only once. */
+const words = new WeakMap<Asked, WeakMap<Message, readonly LanguageModelV4Message[]>>();
+
+function cached(message: Message, asked: Asked): readonly LanguageModelV4Message[] {
+  if (!Object.isFrozen(message)) return toMessages(message, asked);
+  let known = words.get(asked);
+  if (known === undefined) words.set(asked, (known = new WeakMap()));
+  let said = known.get(message);
+  if (said === undefined) known.set(message, (said = toMessages(message, asked)));
+  return said;
 }
 
 /**
