@@ -92,7 +92,7 @@ describe('the manual', () => {
     expect(named.length).toBeGreaterThan(15);
     for (const { page, line } of named) {
       const own = line.split(/ -- | {2,}/)[0] ?? '';
-      const path = /^onward ((?:(?:lab|session) )?[a-z-]+)/.exec(own)?.[1] ?? '';
+      const path = /^onward ((?:(?:lab|session|acp) )?[a-z-]+)/.exec(own)?.[1] ?? '';
       const io = createFakeIo();
       expect(await runProgram(io, [...path.split(' '), '--help'], '0'), `${page}: ${line}`).toBe(0);
       const help = io.outLines.join('\n');
