@@ -18,7 +18,7 @@ import type { Plugin } from './plugin.ts';
 import type { Watchdogs } from './run-request.ts';
 import type { Runtime } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
-import { createSessionLog } from './session-log.ts';
+import { createSessionLog, type LogParts, type SessionLog, type Stored } from './session-log.ts';
 import type { AnyTool } from './tool.ts';
 import { createToolSet } from './tool-set.ts';
 import { createWaterfalls } from './waterfall.ts';
@@ -72,9 +72,9 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
   checkOptions(options);
   const tools = createToolSet(options.tools ?? []);
   const { journal, clock } = deps;
-  const { lease, events } = await claimSession(journal, opening.id, { ...deps, expect: opening.expect });
+  const { lease, stored } = await claimSession(journal, opening.id, { ...deps, expect: opening.expect });
   const lifetime = new AbortController();
-  const log = createSessionLog({ journal, clock, lease }, events);
+  const log = await openLog({ journal, clock, lease }, stored);
   const feed = createFeed(journal, lease.stream);
   const handles = createHandles(feed);
   const parts: { driver?: Driver; plugins: Plugged[] } = { plugins: [] };
@@ -97,7 +97,8 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     live: (event) => feed.live(event),
     waiting(question) {
       const { chain, turn } = log.state();
-      if (question !== undefined && chain !== undefined) handles.wait(chain.prompt, turn, question);
+      if (question === undefined) handles.goOn();
+      else if (chain !== undefined) handles.wait(chain.prompt, turn, question);
       parts.driver?.waiting(question !== undefined);
     },
   };
@@ -124,6 +125,16 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     return agent;
   } catch (error) {
     await release();
+    throw error;
+  }
+}
+
+/** A log that cannot be folded is left as it was, and to others. */
+async function openLog(parts: LogParts, stored: Stored): Promise<SessionLog> {
+  try {
+    return createSessionLog(parts, stored);
+  } catch (error) {
+    await parts.journal.release(parts.lease);
     throw error;
   }
 }

@@ -3,8 +3,8 @@ import type { Holder, Journal, Lease } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
 import { closeOpen, closeStep } from './close-turn.ts';
 import type { SessionState } from './session-state.ts';
-import { sessionEvent, sessionStream, type SessionEvent } from './session-events.ts';
-import { readSession, type SessionLog } from './session-log.ts';
+import { sessionEvent, sessionStream } from './session-events.ts';
+import { readStored, type SessionLog, type Stored } from './session-log.ts';
 
 /** Time a lease lasts without being renewed, and how often it is; ms. */
 export const leaseMs = 15_000;
@@ -21,7 +21,7 @@ export async function claimSession(
   journal: Journal,
   id: string,
   who: { readonly holder: Holder; readonly isDead: (holder: Holder) => boolean; readonly expect: Expect },
-): Promise<{ readonly lease: Lease; readonly events: readonly SessionEvent[] }> {
+): Promise<{ readonly lease: Lease; readonly stored: Stored }> {
   const stream = sessionStream(id);
   if (who.expect === 'existing' && (await journal.read(stream)).length === 0) throw unknownSession(id);
   const claimed = await journal.claim(stream, who.holder, leaseMs, who.isDead);
@@ -31,13 +31,13 @@ export async function claimSession(
       next: ['Close it there, or wait until that process has ended.'],
     });
   try {
-    const events = await readSession(journal, stream);
-    if (who.expect === 'new' && events.length > 0)
+    const stored = await readStored(journal, stream);
+    if (who.expect === 'new' && stored.position > 0)
       throw new OnwardError('session/exists', `There is a session ${id} already.`, {
         place: id,
         next: [`Open it with openAgent('${id}'), or choose another id.`],
       });
-    return { lease: claimed.lease, events };
+    return { lease: claimed.lease, stored };
   } catch (error) {
     await journal.release(claimed.lease);
     throw error;

@@ -41,7 +41,8 @@ export interface SessionLog {
   appends(): number;
 }
 
-interface Parts {
+/** What a log is written with. */
+export interface LogParts {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly lease: Lease;
@@ -49,12 +50,25 @@ interface Parts {
 
 /** Reads the events of a session, with bodies that were too large for an event put back. Throws as `upcast` does. */
 export async function readSession(journal: Journal, stream: string, after = 0): Promise<readonly SessionEvent[]> {
+  return (await readStored(journal, stream, after)).events;
+}
+
+/** What a stream holds. Its last events may be such as this program may ignore: the position is behind those, too. */
+export interface Stored {
+  readonly events: readonly SessionEvent[];
+  readonly position: number;
+}
+
+/** As {@link readSession}, with the position of the last event. */
+export async function readStored(journal: Journal, stream: string, after = 0): Promise<Stored> {
   const events: SessionEvent[] = [];
+  let position = after;
   for (const stored of await journal.read(stream, after)) {
     const event = upcast(isBlob(stored.data) ? await unwrapped(journal, stored) : stored, sessionEvents);
     if (event !== undefined) events.push(event as SessionEvent);
+    position = stored.position;
   }
-  return events;
+  return { events, position };
 }
 
 const blobKey = '$blob';
@@ -70,13 +84,13 @@ async function unwrapped(journal: Journal, stored: StoredEvent): Promise<StoredE
 }
 
 /** Opens the log for writing, folding the events that are there. */
-export function createSessionLog(parts: Parts, events: readonly SessionEvent[]): SessionLog {
-  return new Log(parts, events);
+export function createSessionLog(parts: LogParts, stored: Stored): SessionLog {
+  return new Log(parts, stored);
 }
 
 /** Kept as a class for its private mutable parts: a buffer, a durable mark and the states derived from them. */
 class Log implements SessionLog {
-  readonly #parts: Parts;
+  readonly #parts: LogParts;
   readonly #sides: SideFold[] = [];
   readonly #observers = new Set<(event: SessionEvent) => void>();
   readonly #durableListeners = new Set<(events: readonly SessionEvent[]) => void>();
@@ -91,11 +105,12 @@ class Log implements SessionLog {
   #appends = 0;
   #loaded: readonly SessionEvent[];
 
-  constructor(parts: Parts, events: readonly SessionEvent[]) {
+  constructor(parts: LogParts, { events, position }: Stored) {
     this.#parts = parts;
     this.#loaded = events;
     for (const event of events) applySessionEvent(this.#state, event);
-    this.#durable = this.#state.position;
+    this.#state.position = position;
+    this.#durable = position;
   }
 
   get stream(): string {
@@ -217,7 +232,7 @@ class Log implements SessionLog {
     const gone = [...events, ...this.#buffer];
     this.#buffer = [];
     if (this.#lost) return;
-    const stored = await readSession(this.#parts.journal, this.stream).catch(() => undefined);
+    const stored = await readStored(this.#parts.journal, this.stream).catch(() => undefined);
     if (stored === undefined) {
       this.#lost = true;
       return;
@@ -226,11 +241,12 @@ class Log implements SessionLog {
     this.#buffer = [];
     this.#state = emptySession();
     for (const side of this.#sides) side.state = side.initial;
-    for (const event of stored) {
+    for (const event of stored.events) {
       applySessionEvent(this.#state, event);
       for (const side of this.#sides) side.state = side.apply(side.state, event);
     }
-    this.#durable = this.#state.position;
+    this.#state.position = stored.position;
+    this.#durable = stored.position;
     for (const event of [...gone, ...late]) {
       if (event.type === 'message.accepted' && !this.#isAccepted(event.data.id)) this.#readd(event);
       // What a call came to is known, whatever becomes of its turn: the write is repeated, never the call (R100).

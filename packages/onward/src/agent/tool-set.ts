@@ -123,7 +123,7 @@ function checkPeople(people: unknown, place: string): void {
 }
 
 function deadlineOf(tool: AnyTool, place: string): number {
-  const ms = tool.deadlineMs ?? defaultDeadlineMs;
+  const ms = tool.deadlineMs === undefined ? defaultDeadlineMs : tool.deadlineMs;
   if (!isTime(ms)) throw bad(`${place}.deadlineMs`, 'must be a time in ms, 0 for none');
   return ms;
 }

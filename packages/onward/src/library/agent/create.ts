@@ -44,7 +44,7 @@ export interface OpenAgentOptions extends Omit<CreateAgentOptions, 'id' | 'journ
 
 /** Begins a session. Throws `agent/bad-...` with the place for bad options, `session/exists` for an id that is taken. */
 export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
-  const id = options.id ?? (options.ports?.ids ?? systemIds).uuid();
+  const id = options.id === undefined ? (options.ports?.ids ?? systemIds).uuid() : options.id;
   checkId(id);
   return await startAgent(withRetry(options), depsOf(options), { id, expect: 'new', recover: false });
 }
@@ -64,7 +64,8 @@ export async function openAgent(id: string, options: OpenAgentOptions): Promise<
 
 function withRetry(options: Pick<CreateAgentOptions, 'retry'> & AgentOptions): AgentOptions {
   const plugins = options.plugins ?? [];
-  if (options.retry === false || plugins.some(({ name }) => name === 'llm-retry')) return options;
+  if (options.retry === false || !Array.isArray(plugins) || plugins.some(({ name }) => name === 'llm-retry'))
+    return options;
   return { ...options, plugins: [...plugins, llmRetry()] };
 }
 
