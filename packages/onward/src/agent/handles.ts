@@ -9,8 +9,10 @@ export interface Handles {
   /** The handle of a prompt in this state; the same one each time while it is not settled. */
   of(id: string, state: PromptState, acceptedAt: number): PromptHandle;
   settle(id: string, settlement: FinalSettlement): void;
-  /** The first stop of all prompts that run: a question. */
+  /** The first stop of a prompt that runs: a question; also for a handle that is asked for while it waits. */
   wait(id: string, turn: number, question: Question): void;
+  /** It goes on. */
+  goOn(): void;
 }
 
 interface Live {
@@ -22,6 +24,7 @@ interface Live {
 /** No handles yet. */
 export function createHandles(feed: Feed): Handles {
   const live = new Map<string, Live>();
+  let waiting: { readonly id: string; readonly stop: Settlement } | undefined;
   return {
     of(id, state, acceptedAt) {
       const known = live.get(id);
@@ -30,7 +33,10 @@ export function createHandles(feed: Feed): Handles {
       if (state.state === 'ended') {
         made.settle(state.settlement);
         made.end(state.settlement);
-      } else live.set(id, made);
+      } else {
+        live.set(id, made);
+        if (waiting?.id === id) made.settle(waiting.stop);
+      }
       return made.handle;
     },
     settle(id, settlement) {
@@ -40,7 +46,11 @@ export function createHandles(feed: Feed): Handles {
       known?.end(settlement);
     },
     wait(id, turn, question) {
-      live.get(id)?.settle({ kind: 'waiting', turn, question });
+      waiting = { id, stop: { kind: 'waiting', turn, question } };
+      live.get(id)?.settle(waiting.stop);
+    },
+    goOn() {
+      waiting = undefined;
     },
   };
 }
