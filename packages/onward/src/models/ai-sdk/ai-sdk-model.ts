@@ -81,6 +81,7 @@ async function* attempt(
   const transport = linked(signal);
   let stream: Reader | undefined;
   let requestId: string | undefined;
+  let finished = false;
   try {
     const opened = signal.aborted ? undefined : await open(to, request, transport);
     if (opened === undefined) {
@@ -94,17 +95,21 @@ async function* attempt(
     yield { type: 'started', ...(requestId === undefined ? {} : { requestId }) };
     for await (const part of partsOf(stream, new PartReader(to.reader))) {
       if (signal.aborted) break;
+      // Read on to the end of the body, for only then can its connection carry the next request; the answer is complete.
+      if (finished) continue;
       yield part.type === 'failed' ? failed(named(part.failure, requestId)) : part;
-      if (part.type === 'failed' || part.type === 'finish') return;
+      if (part.type === 'failed') return;
+      finished = part.type === 'finish';
     }
+    if (finished) return;
     yield failed(signal.aborted ? abortedFailure(signal.reason) : named(cutAnswer, requestId));
   } catch (thrown) {
     yield failed(
       signal.aborted ? abortedFailure(signal.reason) : named(aiSdkFailure(thrown, to.reader.now?.()), requestId),
     );
   } finally {
-    transport.end();
-    leave(stream);
+    transport.end(finished);
+    if (!finished || signal.aborted) leave(stream);
   }
 }
 
@@ -138,7 +143,8 @@ interface Transport {
   /** Resolves when the caller's signal aborts. */
   readonly aborted: Promise<undefined>;
   onAbort(act: () => void): void;
-  end(): void;
+  /** A request that came to its end is not aborted: its connection is kept. */
+  end(finished: boolean): void;
 }
 
 /** A signal of the platform that follows the caller's, which may be of any make. */
@@ -160,9 +166,9 @@ function linked(signal: Signal): Transport {
       act = then;
       if (signal.aborted) then();
     },
-    end: () => {
+    end: (finished) => {
       signal.removeEventListener('abort', abort);
-      controller.abort(new DOMException('The attempt is over.', 'AbortError'));
+      if (!finished) controller.abort(new DOMException('The attempt is over.', 'AbortError'));
     },
   };
 }

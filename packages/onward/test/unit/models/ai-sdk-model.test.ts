@@ -112,14 +112,25 @@ describe('the parts of a stream', () => {
     expect(failureIn(await read([...wrong, STOP])).type).toBe('malformed_chunk');
   });
 
-  test('after a finish are not read, and the stream is left', async () => {
-    const { model, ...made } = fake([STOP, STOP, { type: 'text-delta', id: 'x', delta: 'late' }], { open: true });
-    const state = fake([STOP], { open: true });
+  test('after a finish are read to the end of the body, and not told', async () => {
+    const { model, ...made } = fake([STOP, STOP, { type: 'text-delta', id: 'x', delta: 'late' }]);
 
     expect((await partsOf(aiSdkModel(model))).map(({ type }) => type)).toEqual(['started', 'finish']);
-    await partsOf(aiSdkModel(state.model));
-    expect(state.cancelled).toBe(true);
     expect(made.calls).toHaveLength(1);
+  });
+
+  test('of a body that does not end after the finish are left when the caller aborts', async () => {
+    const state = fake([STOP], { open: true });
+    const caller = new AbortController();
+    const seen: string[] = [];
+
+    for await (const part of aiSdkModel(state.model).stream(REQUEST, caller.signal)) {
+      seen.push(part.type);
+      if (part.type === 'finish') queueMicrotask(() => caller.abort(new Error('enough')));
+    }
+
+    expect(seen).toEqual(['started', 'finish']);
+    expect(state.cancelled).toBe(true);
   });
 });
 
