@@ -5,7 +5,7 @@ import type { Listener, Plugin, PluginHost, Waterfalls } from '../../../src/agen
 import { type SessionEvent, type SessionEventData, sessionStream } from '../../../src/agent/session-events.ts';
 import { readSession } from '../../../src/agent/session-log.ts';
 import type { AnyTool, ToolContext } from '../../../src/agent/tool.ts';
-import type { Message } from '../../../src/models/model.ts';
+import type { Message, Model } from '../../../src/models/model.ts';
 import { createLedger } from '../../../src/effects/index.ts';
 import { assertNever } from '../../../src/kernel/error.ts';
 import type { Failure } from '../../../src/kernel/failure.ts';
@@ -30,7 +30,7 @@ export type TestListeners = { readonly [Name in keyof Waterfalls]?: Listener<Nam
 export interface TestAgentOptions extends Omit<AgentOptions, 'model'> {
   /** What the model answers; default: `done` to every request. Ignored where `model` is given. */
   readonly script?: ModelScript;
-  readonly model?: ScriptedModel;
+  readonly model?: Model;
   /** Called in place of plugins of their own; before `plugins`. */
   readonly on?: TestListeners;
   /** Called with each event as it enters the log. */
@@ -84,7 +84,8 @@ export async function startTestAgent(options: TestAgentOptions = {}): Promise<Te
   const { script = () => 'done', on = {}, observe, id = 's', reopen = false, recover = false, ...own } = options;
   const clock = own.clock ?? createFakeClock();
   const journal = own.journal ?? createMemoryJournal({ clock });
-  const model = own.model ?? createScriptedModel(script);
+  // A test that brings a model of another kind looks at that one.
+  const model = (own.model ?? createScriptedModel(script)) as ScriptedModel;
   const seen: SessionEvent[] = [];
   const statuses: AgentStatus[] = [];
   let host: PluginHost | undefined;
