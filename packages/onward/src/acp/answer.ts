@@ -2,6 +2,8 @@ import { type PromptResponse, RequestError } from '@agentclientprotocol/sdk';
 import type { FinalSettlement } from '../agent/index.ts';
 import { assertNever, isOnwardError } from '../kernel/error.ts';
 import { failureChain, type FailureClass } from '../kernel/failure.ts';
+import type { Json } from '../kernel/json.ts';
+import type { Redactor } from '../kernel/redact.ts';
 
 /**
  * What a client hears of the end of its prompt. Throws the JSON-RPC error of a failure. A prompt that was not admitted is a
@@ -37,6 +39,7 @@ const retryable: ReadonlySet<FailureClass> = new Set<FailureClass>([
 ]);
 
 const INTERNAL = -32_603;
+const INVALID_PARAMS = -32_602;
 
 function failureError(settlement: Extract<FinalSettlement, { readonly kind: 'failed' }>, now: number): RequestError {
   const { failure, class: failureClass, retryAt } = settlement;
@@ -50,11 +53,17 @@ function failureError(settlement: Extract<FinalSettlement, { readonly kind: 'fai
   });
 }
 
-/** What is thrown inside, as the JSON-RPC error that a client can act on; anything unknown stays as it is. */
-export function toRequestError(error: unknown): unknown {
-  if (!isOnwardError(error)) return error;
+/** What is thrown inside, as the JSON-RPC error that a client can act on, without secrets. */
+export function toRequestError(error: unknown, redactor: Redactor): RequestError {
+  const { code, message, data } = plainError(error);
+  return new RequestError(code, redactor.text(message), data === undefined ? undefined : redactor.json(data as Json));
+}
+
+function plainError(error: unknown): Pick<RequestError, 'code' | 'message' | 'data'> {
+  if (error instanceof RequestError) return error;
+  if (!isOnwardError(error)) return { code: INTERNAL, message: error instanceof Error ? error.message : String(error) };
   if (error.code === 'session/unknown') return RequestError.sessionNotFound(error.place ?? '');
-  const { code, next } = error;
-  const data = { code, message: error.message, ...(next.length === 0 ? {} : { next }) };
-  return new RequestError(code === 'agent/bad-content' ? -32_602 : INTERNAL, error.message, data);
+  const { code, message, next } = error;
+  const data = { code, message, ...(next.length === 0 ? {} : { next }) };
+  return { code: code === 'agent/bad-content' ? INVALID_PARAMS : INTERNAL, message, data };
 }

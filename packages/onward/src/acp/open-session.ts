@@ -87,6 +87,7 @@ export class OpenSession {
         { code: 'acp/prompt-in-flight' },
         'another prompt of this session is in flight',
       );
+    if (signal.aborted) throw RequestError.requestCancelled();
     const handle = this.#agent.followup(promptContent(blocks));
     this.#telling?.translator.sent(handle.id);
     const { promise: cancelled, resolve } = Promise.withResolvers<'cancelled'>();
@@ -98,7 +99,8 @@ export class OpenSession {
       const ended = await Promise.race([handle.ended, cancelled]);
       if (ended === 'cancelled') return { stopReason: 'cancelled' };
       await this.#toldOf(handle);
-      return promptAnswer(ended, this.#deps.clock.now());
+      const answer = promptAnswer(ended, this.#deps.clock.now());
+      return this.#deps.redactor.json(answer as unknown as Json) as unknown as PromptResponse;
     } finally {
       signal.removeEventListener('abort', gone);
       if (this.#inFlight === inFlight) this.#inFlight = undefined;

@@ -51,7 +51,7 @@ export interface ServeAcpOptions {
 const LONGEST_LINE = 64 * 1024 * 1024;
 
 /** How long agents may take to end when the client is gone, ms. */
-const goodbyeMs = 10_000;
+const goodbyeMs = 30_000;
 
 /**
  * Serves one client over ACP until its input ends, its connection breaks or the signal aborts; then every agent is disposed, and
@@ -69,7 +69,9 @@ export async function serveAcp(options: ServeAcpOptions): Promise<void> {
 /** What one client has open. */
 class Served {
   readonly #options: ServeAcpOptions;
-  readonly #open = new Map<string, Promise<OpenSession>>();
+  readonly #open = new Map<string, OpenSession>();
+  /** Sessions that are being opened. */
+  readonly #opening = new Map<string, Promise<OpenSession>>();
   #notices = false;
   #ending: Promise<void> | undefined;
 
@@ -83,31 +85,32 @@ class Served {
       .onRequest(methods.agent.initialize, ({ params }) => this.#initialize(params))
       .onRequest(
         session.new,
-        async ({ params, client }) => await guarded(async () => await this.#create(params, client)),
+        async ({ params, client }) => await this.#guarded(async () => await this.#create(params, client)),
       )
       .onRequest(session.load, async ({ params, client }) => {
-        await guarded(async () => await this.#attach(params, client, true));
+        await this.#guarded(async () => await this.#attach(params, client, true));
         return {};
       })
       .onRequest(session.resume, async ({ params, client }) => {
-        await guarded(async () => await this.#attach(params, client, false));
+        await this.#guarded(async () => await this.#attach(params, client, false));
         return {};
       })
       .onRequest(
         session.list,
-        async ({ params }) => await guarded(async () => await listSessions(params, this.#listing())),
+        async ({ params }) => await this.#guarded(async () => await listSessions(params, this.#listing())),
       )
       .onRequest(session.close, async ({ params }) => {
         const found = await this.#find(params.sessionId);
         this.#open.delete(params.sessionId);
-        await guarded(async () => await found.close());
+        await this.#guarded(async () => await found.close());
         return {};
       })
       .onRequest(session.prompt, async ({ params, signal }) => {
-        const found = await this.#find(params.sessionId);
-        return await guarded(async () => await found.prompt(params.prompt, signal));
+        // Without a wait where there is nothing to wait for: a cancel that came right behind must find this prompt.
+        const found = this.#open.get(params.sessionId) ?? (await this.#find(params.sessionId));
+        return await this.#guarded(async () => await found.prompt(params.prompt, signal));
       })
-      .onNotification(session.cancel, async ({ params }) => (await this.#open.get(params.sessionId))?.cancel());
+      .onNotification(session.cancel, ({ params }) => this.#open.get(params.sessionId)?.cancel());
   }
 
   /** Ends all agents; waits for them, but not for ever. */
@@ -119,7 +122,8 @@ class Served {
   async #end(): Promise<void> {
     const { clock, log } = this.#options;
     const over = new AbortController();
-    const all = [...this.#open.values()].map(async (opening) => await (await opening).close());
+    const opening = [...this.#opening.values()].map(async (session) => await (await session).close());
+    const all = [...[...this.#open.values()].map(async (session) => await session.close()), ...opening];
     this.#open.clear();
     const late = clock.sleep(goodbyeMs, over.signal).then(() => 'late' as const);
     const first = await Promise.race([Promise.allSettled(all), late]);
@@ -147,11 +151,9 @@ class Served {
     client: AgentContext,
   ): Promise<{ sessionId: string }> {
     this.#check(cwd, mcpServers);
-    const agent = await this.#options.sessions.create(cwd);
-    const session = this.#session(agent, cwd, client);
-    this.#open.set(agent.id, Promise.resolve(session));
+    const session = await this.#session(this.#options.sessions.create(cwd), cwd, client);
     soon(await session.attach(false));
-    return { sessionId: agent.id };
+    return { sessionId: session.id };
   }
 
   async #attach(
@@ -161,22 +163,39 @@ class Served {
   ): Promise<void> {
     const { sessionId: id, cwd } = request;
     this.#check(cwd, request.mcpServers ?? []);
-    const opening = this.#open.get(id) ?? this.#openSession(id, cwd, client);
-    this.#open.set(id, opening);
-    try {
-      soon(await (await opening).attach(replay));
-    } catch (error) {
-      this.#open.delete(id);
-      throw error;
-    }
+    const known = this.#open.get(id) ?? (await this.#opening.get(id));
+    const session = known ?? (await this.#openSession(id, cwd, client));
+    soon(await session.attach(replay));
   }
 
   async #openSession(id: string, cwd: string, client: AgentContext): Promise<OpenSession> {
-    return this.#session(await this.#options.sessions.open(id, cwd), cwd, client);
+    const opening = this.#session(this.#options.sessions.open(id, cwd), cwd, client);
+    this.#opening.set(id, opening);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(id);
+    }
   }
 
-  #session(agent: Agent, cwd: string, client: AgentContext): OpenSession {
-    return new OpenSession(agent, { cwd, notices: this.#notices }, { ...this.#options, client });
+  /** The session of an agent that is being made. The client may have gone meanwhile: then the agent goes, too. */
+  async #session(making: Promise<Agent>, cwd: string, client: AgentContext): Promise<OpenSession> {
+    const agent = await making;
+    const session = new OpenSession(agent, { cwd, notices: this.#notices }, { ...this.#options, client });
+    if (this.#ending !== undefined) {
+      await session.close();
+      throw ending();
+    }
+    this.#open.set(agent.id, session);
+    return session;
+  }
+
+  async #guarded<Value>(act: () => Promise<Value>): Promise<Value> {
+    try {
+      return await act();
+    } catch (error) {
+      throw toRequestError(error, this.#options.redactor);
+    }
   }
 
   #listing(): ListOptions {
@@ -184,28 +203,24 @@ class Served {
   }
 
   #check(cwd: string, mcpServers: readonly unknown[]): void {
-    if (this.#ending !== undefined) throw RequestError.invalidRequest(undefined, 'the agent is ending');
+    if (this.#ending !== undefined) throw ending();
     if (!isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be an absolute path');
     if (mcpServers.length > 0)
       this.#options.log(`${mcpServers.length} MCP servers are not used: this agent has its own tools`);
   }
 
   async #find(id: string): Promise<OpenSession> {
-    const found = await this.#open.get(id);
+    const found = this.#open.get(id) ?? (await this.#opening.get(id));
     if (found === undefined) throw RequestError.sessionNotFound(id);
     return found;
   }
 }
 
+function ending(): RequestError {
+  return RequestError.invalidRequest(undefined, 'the agent is ending');
+}
+
 /** After the answer to the request has been handed to the stream. */
 function soon(act: () => void): void {
   setImmediate(act);
-}
-
-async function guarded<Value>(act: () => Promise<Value>): Promise<Value> {
-  try {
-    return await act();
-  } catch (error) {
-    throw toRequestError(error);
-  }
 }

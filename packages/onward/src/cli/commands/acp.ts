@@ -31,6 +31,7 @@ export async function acpServe(io: Io, flags: AcpFlags, version: string): Promis
   });
   // Standard output belongs to the protocol: what a package prints there would break it.
   globalThis.console = new Console(process.stderr, process.stderr);
+  if (process.stdin.isTTY) io.err('onward acp: this speaks a protocol; let an editor start it. Ctrl-D ends it.');
   const stopping = stopSignals();
   try {
     await withJournal(io, flags.journal, async (journal) => {

@@ -3,6 +3,7 @@ import { llmRetry } from '../../../src/agent/plugins/llm-retry/index.ts';
 import type { Plugin, PluginHost } from '../../../src/agent/plugin.ts';
 import { createGate, createScriptedModel } from '../../../src/testing/index.ts';
 import { recordingTool } from '../agent-plugins/loop-rig.ts';
+import { until } from '../../e2e/cli/support/until.ts';
 import { startRig } from './support/rig.ts';
 
 const down = { fail: { message: 'down', status: 503 } } as const;
@@ -71,6 +72,7 @@ describe('a prompt over ACP', () => {
     const { editor, newSession } = await startRig({ model, retry: false, tools: [recordingTool('look')], ...more });
     const answer = await editor.prompt(await newSession(), 'hi');
     expect(answer.stopReason).toBe(stopReason);
+    expect(editor.texts()).toEqual(stopReason === 'max_tokens' ? ['cut'] : []);
   });
 
   test('ends with refusal when it was not admitted, since it is no part of the conversation', async () => {
@@ -180,5 +182,65 @@ describe('a prompt over ACP', () => {
       { toolCallId: '1.2.x', status: 'failed' },
     ]);
     expect(editor.texts()).toEqual(['looking', 'done']);
+  });
+
+  test('cancels find the prompt right before them, also where all came in one piece', async () => {
+    const { raw, lines, agents, journal } = await startRig({
+      model: createScriptedModel([[{ stall: true }], 'never'], { strict: false }),
+      bare: true,
+    });
+    await raw('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n');
+    await raw('{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/a","mcpServers":[]}}\n');
+    await until('the session is there', () => lines.length === 2);
+    const sessionId = agents[0]?.id ?? '';
+    const prompt = (id: number): string =>
+      `${JSON.stringify({ jsonrpc: '2.0', id, method: 'session/prompt', params: { sessionId, prompt: [{ type: 'text', text: `p${id}` }] } })}\n`;
+    const cancel = `${JSON.stringify({ jsonrpc: '2.0', method: 'session/cancel', params: { sessionId } })}\n`;
+    await raw(prompt(3) + cancel + prompt(4) + cancel);
+    await until('both are answered', () => lines.length === 4);
+    expect(lines.slice(2).map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { id: 3, result: { stopReason: 'cancelled' } },
+      { id: 4, result: { stopReason: 'cancelled' } },
+    ]);
+    await agents[0]?.whenIdle();
+    expect(agents[0]?.queued()).toEqual([]);
+    expect((await journal.read(`session:${sessionId}`)).filter(({ type }) => type === 'answer.completed')).toEqual([]);
+  });
+
+  test('a request that is cancelled by its id is a prompt that is cancelled', async () => {
+    const model = createScriptedModel([[{ stall: true }], 'next']);
+    const { editor, newSession } = await startRig({ model });
+    const sessionId = await newSession();
+    const stop = new AbortController();
+    const sent = editor.agent.request(
+      'session/prompt',
+      { sessionId, prompt: [{ type: 'text', text: 'hi' }] },
+      { cancellationSignal: stop.signal },
+    );
+    await until('the model is asked', () => model.requests.length === 1);
+    stop.abort();
+    expect(await sent).toEqual({ stopReason: 'cancelled' });
+    expect((await editor.prompt(sessionId, 'next')).stopReason).toBe('end_turn');
+  });
+
+  test('what somebody else says in the session is shown, and what the client said itself is not repeated', async () => {
+    const { editor, newSession, agents } = await startRig({ model: createScriptedModel(['one', 'two']) });
+    const id = await newSession();
+    await editor.prompt(id, 'mine');
+    await agents[0]?.followup('not mine').ended;
+    await editor.until('it is told', () => editor.texts().length === 2);
+    expect(editor.texts('user_message_chunk')).toEqual(['not mine']);
+  });
+
+  test('secrets are redacted in what is told and in errors', async () => {
+    const secret = `sk-ant-${'a1'.repeat(20)}`;
+    const model = createScriptedModel([
+      [`the key is ${secret}`, { call: 'look', input: { path: secret } }],
+      [{ fail: { message: `bad key ${secret}`, status: 401 } }],
+    ]);
+    const { editor, newSession, lines } = await startRig({ model, tools: [recordingTool('look')] });
+    await expect(editor.prompt(await newSession(), 'hi')).rejects.toMatchObject({ data: { class: 'auth' } });
+    expect(editor.texts()).toEqual(['the key is [redacted]']);
+    expect(lines.join('\n')).not.toContain(secret);
   });
 });
