@@ -117,6 +117,8 @@ describe('the parts of a stream', () => {
 
     expect((await partsOf(aiSdkModel(model))).map(({ type }) => type)).toEqual(['started', 'finish']);
     expect(made.calls).toHaveLength(1);
+    // An abort would close the connection, and the next request would have to open another.
+    expect(made.calls[0]?.abortSignal?.aborted).toBe(false);
   });
 
   test('of a body that does not end after the finish are left when the caller aborts', async () => {
