@@ -52,7 +52,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
 /** Commands that share a line of the whole help, so that it stays on one screen. */
 const together: readonly (readonly [names: readonly string[], says: string])[] = [
   [['questions', 'answer'], 'what waits for your word; your word'],
-  [['resume', 'cancel'], 'go on with one that rests or whose process died; end it for good'],
+  [['resume', 'cancel'], 'go on with one that rests or died; end it for good'],
   [['rm', 'prune'], 'erase one that is over; runs that were over long ago'],
 ];
 

@@ -70,7 +70,20 @@ function explain(io: Io, server: ModelServer, what: string, expectation: string)
   io.out(`  export CODEX_HOME=$(mktemp -d) ${shell(codexEnvironment())}`);
   io.out(`  cat >"$CODEX_HOME/config.toml" <<'END'\n${codexConfig(server.url).trimEnd()}\nEND`);
   io.out('  onward run -- codex exec -s workspace-write --skip-git-repo-check "Do the task of the lab."');
+  io.out('\nonward chat, in an empty folder, over each of three APIs:');
+  const task = `"Do the task of the lab." --approve all`;
+  for (const line of chatLines(server.url)) io.out(`  ${line} ${task}`);
   io.out('\nCtrl-C ends it. Requests:');
+}
+
+/** How a chat reaches the lab: any key will do, and any name of a model. */
+function chatLines(url: string): readonly string[] {
+  const openai = `OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=lab`;
+  return [
+    `ANTHROPIC_BASE_URL=${url} ANTHROPIC_API_KEY=lab onward chat --model anthropic/lab`,
+    `${openai} onward chat --model openai/lab`,
+    `${openai} onward chat --model openai-chat/lab`,
+  ];
 }
 
 function shell(env: Readonly<Record<string, string>>): string {

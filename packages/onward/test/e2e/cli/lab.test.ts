@@ -50,6 +50,7 @@ describe('onward lab', () => {
         'onward run -- claude -p',
         'base_url',
         'onward run -- codex exec',
+        `OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=lab onward chat --model openai/lab`,
         'Ctrl-C ends it.',
       ])
         expect(lab.stdout()).toContain(line);
