@@ -64,7 +64,7 @@ class Batch {
     const { call } = state;
     this.#order.push(call.id);
     if (this.#stopped()) return this.#end(call.id, this.#unstarted(state));
-    const prepared = await prepareCall(call, this.#rt.tools);
+    const prepared = await prepareCall(call, this.#rt.tools, this.#at.signal);
     const alone = !prepared.ok || !prepared.parallel || this.#rt.parallelCalls <= 1;
     await this.#room(alone);
     if (this.#stopped()) return this.#end(call.id, this.#unstarted(state));
