@@ -169,7 +169,8 @@ class Batch {
   }
 
   #limited(): CallOutcome | undefined {
-    const inFlight = this.#running.size + this.#ended.size;
+    // Calls before this one that are not yet on record are not yet counted either.
+    const inFlight = this.#order.length - 1 - this.#recorded;
     this.limit ??= limitHit(this.#rt.limits, this.#rt.log.state(), { for: 'call', inFlight });
     return this.limit === undefined ? undefined : limited(this.limit);
   }
