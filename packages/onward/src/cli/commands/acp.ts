@@ -1,5 +1,5 @@
 import { Console } from 'node:console';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { serveAcp } from '../../acp/index.ts';
 import { createRedactor } from '../../kernel/redact.ts';
 import { chatRecordIn, createChatAgent, readApprove, resolveModel } from '../../library/chat/index.ts';
@@ -44,7 +44,7 @@ export async function acpServe(io: Io, flags: AcpFlags, version: string): Promis
       };
       await serveAcp({
         input: Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
-        output: Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
+        output: standardOutput(),
         sessions: {
           create: async (cwd) => await createChatAgent({ ...parts, cwd }),
           open: async (id, cwd) => await createChatAgent({ ...parts, cwd, id, open: true }),
@@ -55,13 +55,23 @@ export async function acpServe(io: Io, flags: AcpFlags, version: string): Promis
         redactor: createRedactor(io.env),
         log: (line) => io.err(`onward acp: ${line}`),
         version,
-        signal: stopping.signal,
+        signal: AbortSignal.any([stopping.signal, io.gone]),
       });
     });
   } finally {
     stopping.end();
   }
   return exitCodes.done.code;
+}
+
+/** Of our own: Node's adapter waits for ever for a write to a pipe whose reader is gone. */
+function standardOutput(): WritableStream<Uint8Array> {
+  return new WritableStream({
+    write: async (chunk) =>
+      await new Promise<void>((resolve, reject) => {
+        process.stdout.write(chunk, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+      }),
+  });
 }
 
 /** Aborts on the signals by which an editor or a shell ends us. */

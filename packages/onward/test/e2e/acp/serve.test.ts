@@ -245,6 +245,44 @@ describe('onward acp serve', () => {
     await place.quiet();
   });
 
+  test('a client that goes away while a command runs, or that no longer reads, leaves no process and a session to load', async () => {
+    const { place, serve: start } = await startLab({
+      turns: [
+        { calls: [{ name: 'shell', input: { command: 'echo begun > begun; sleep 300' } }] },
+        { text: 'Going on.' },
+      ],
+    });
+    const first = await start({}, 'anthropic', ['--approve', 'all']);
+    const { sessionId } = await first.editor.agent.request('session/new', { cwd: place.cwd, mcpServers: [] });
+    first.editor.prompt(sessionId, 'wait').catch(() => undefined);
+    await until('the command runs', () => place.read('begun') === 'begun\n');
+    first.editor.close();
+    first.child.stdout?.destroy();
+    first.child.stdin?.end();
+    expect(await first.exit).toBe(0);
+    await place.quiet();
+
+    const second = await start();
+    await second.editor.agent.request('session/load', { sessionId, cwd: place.cwd, mcpServers: [] });
+    expect(second.editor.updates.map((update) => ('status' in update ? update.status : update.sessionUpdate))).toEqual([
+      'user_message_chunk',
+      'pending',
+      'in_progress',
+      'failed',
+    ]);
+    expect((await second.editor.prompt(sessionId, 'go on')).stopReason).toBe('end_turn');
+  });
+
+  test('standard output that breaks ends it, also while the input stays open', async () => {
+    const { place, serve: start } = await startLab({ turns: [{ text: 'Hello.' }] });
+    const { editor, child, exit } = await start();
+    const { sessionId } = await editor.agent.request('session/new', { cwd: place.cwd, mcpServers: [] });
+    child.stdout?.destroy();
+    editor.prompt(sessionId, 'hi').catch(() => undefined);
+    expect(await exit).toBe(0);
+    await place.quiet();
+  });
+
   test('what is wrong from the start is said on standard error, with status 2 and nothing on standard output', async () => {
     const place = new Place();
     const { code, stdout, stderr } = await place.onward(['acp', 'serve', '--model', 'anthropic/x'], { input: '' });
