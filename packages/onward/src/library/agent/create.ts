@@ -1,4 +1,6 @@
 import { type Agent, type AgentDeps, type AgentOptions, startAgent } from '../../agent/index.ts';
+import type { Plugin } from '../../agent/plugin.ts';
+import { compaction } from '../../agent/plugins/compaction/index.ts';
 import { llmRetry } from '../../agent/plugins/llm-retry/index.ts';
 import type { EffectLedger } from '../../effects/effect.ts';
 import { createLedger, type LedgerOptions } from '../../effects/index.ts';
@@ -32,6 +34,8 @@ export interface CreateAgentOptions extends AgentOptions {
   readonly journal?: Journal;
   /** False: no retry of failed model requests, unless a plugin does it. Default: `llmRetry()` after the other plugins. */
   readonly retry?: boolean;
+  /** False: a history that no longer fits is not made smaller. Default: `compaction()` after the other plugins. */
+  readonly compaction?: boolean;
   readonly ports?: Ports;
 }
 
@@ -46,7 +50,7 @@ export interface OpenAgentOptions extends Omit<CreateAgentOptions, 'id' | 'journ
 export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
   const id = options.id === undefined ? (options.ports?.ids ?? systemIds).uuid() : options.id;
   checkId(id);
-  return await startAgent(withRetry(options), depsOf(options), { id, expect: 'new', recover: false });
+  return await startAgent(withRecovery(options), depsOf(options), { id, expect: 'new', recover: false });
 }
 
 /**
@@ -55,18 +59,24 @@ export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
  */
 export async function openAgent(id: string, options: OpenAgentOptions): Promise<Agent> {
   checkId(id);
-  return await startAgent(withRetry(options), depsOf(options), {
+  return await startAgent(withRecovery(options), depsOf(options), {
     id,
     expect: 'existing',
     recover: options.recover === true,
   });
 }
 
-function withRetry(options: Pick<CreateAgentOptions, 'retry'> & AgentOptions): AgentOptions {
-  const plugins = options.plugins ?? [];
-  if (options.retry === false || !Array.isArray(plugins) || plugins.some(({ name }) => name === 'llm-retry'))
-    return options;
-  return { ...options, plugins: [...plugins, llmRetry()] };
+/** What is there by default, behind the plugins of the user, unless one of that name is among them. */
+function withRecovery(options: Pick<CreateAgentOptions, 'retry' | 'compaction'> & AgentOptions): AgentOptions {
+  // What is no list is refused with its place by the agent itself.
+  if (options.plugins !== undefined && !Array.isArray(options.plugins)) return options;
+  const plugins = [...(options.plugins ?? [])];
+  const has = (name: string): boolean => plugins.some((plugin) => (plugin as Plugin | undefined)?.name === name);
+  // Nobody can tell pressure where nobody knows the size of the window.
+  const pressure = options.model?.contextTokens === undefined ? { pressure: false as const } : {};
+  if (options.compaction !== false && !has('compaction')) plugins.push(compaction(pressure));
+  if (options.retry !== false && !has('llm-retry')) plugins.push(llmRetry());
+  return { ...options, plugins };
 }
 
 function depsOf(options: { readonly journal?: Journal; readonly ports?: Ports }): AgentDeps {

@@ -36,6 +36,7 @@ export {
   type Watchdogs,
 } from '../../agent/index.ts';
 export type { Plugin, PluginHost, RequestErrorAction, Waterfalls } from '../../agent/plugin.ts';
+export { compaction, type CompactionOptions } from '../../agent/plugins/compaction/index.ts';
 export { failover, type FailoverOptions } from '../../agent/plugins/failover/index.ts';
 export { goal, type Goal, type GoalOptions, type GoalState } from '../../agent/plugins/goal/index.ts';
 export { llmRetry, type LlmRetryOptions } from '../../agent/plugins/llm-retry/index.ts';

@@ -54,6 +54,15 @@ const rows: readonly Row[] = [
     statuses: [400],
     words: /^The input token count (\(\d+\) )?exceeds the maximum number of tokens allowed\b/u,
   },
+  // Which file of the request it is, is said by its path in it.
+  {
+    rule: 'anthropic-image',
+    class: 'input',
+    type: 'image_rejected',
+    statuses: [400, 413],
+    words:
+      /^(messages\.\d+(\.[a-z0-9_]+)*\.image\.source\b|At least one of the image dimensions exceed|Could not process image\b)/u,
+  },
   {
     rule: 'anthropic-credit',
     class: 'billing',
