@@ -201,7 +201,7 @@ describe('onward acp serve', () => {
     expect(place.read('effects.log')).toBe('once\n');
   });
 
-  test('R29 a failure keeps its class, its status and when to come back across the border', async () => {
+  test('a failure keeps its class, its status and when to come back across the border', async () => {
     const { place, serve: start } = await startLab({
       turns: [{ text: 'never' }],
       faults: [{ from: 1, to: null, fault: { kind: 'error', error: 'rate-limited', retryAfterSeconds: 3_600 } }],

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createScriptedModel } from '../../../src/testing/index.ts';
 import { cwd, startRig } from './support/rig.ts';
@@ -31,6 +32,11 @@ describe('what no client should send', () => {
   test.each<readonly [string, string | Uint8Array, number]>([
     ['a line that is no JSON', '{"jsonrpc":\n', -32_700],
     ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]), -32_700],
+    [
+      'bytes that are no UTF-8 in a text',
+      Buffer.from('{"jsonrpc":"2.0","id":1,"method":"nope \xff"}\n', 'latin1'),
+      -32_700,
+    ],
     ['a line that is too long', `"${'x'.repeat(5_000)}"\n`, -32_600],
     ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"session/list"}]\n', -32_600],
     ['a number', '7\n', -32_600],
@@ -74,4 +80,44 @@ describe('what no client should send', () => {
     await until('the refusal came', () => rig.lines.length > 0);
     expect(JSON.parse(rig.lines[0] ?? '')).toMatchObject({ id: 'list', error: { code: -32_600 } });
   });
+
+  test('what was asked right before the end of the input is answered before the server ends', async () => {
+    const rig = await startRig({ model: createScriptedModel([]), bare: true });
+    await rig.raw(hello + list + list.replace('"list"', '"again"').trimEnd());
+    await rig.end();
+    await rig.served;
+    expect(rig.lines.map((line) => (JSON.parse(line) as Reply).id as string).toSorted()).toEqual([
+      'again',
+      'hello',
+      'list',
+    ]);
+  });
+
+  test(
+    'for all bytes: the server lives, says only JSON-RPC, and answers what comes next',
+    { timeout: 30_000 },
+    async () => {
+      const piece = fc.oneof(
+        fc.uint8Array({ maxLength: 40 }),
+        fc.json().map(bytes),
+        fc
+          .constantFrom('\n', '{"jsonrpc":"2.0",', '"id":1', '"method":"session/prompt"', '"params":{', '}', '\r')
+          .map(bytes),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
+          const rig = await startRig({ model: createScriptedModel([]), bare: true, serve: { maxLineBytes: 200 } });
+          // oxlint-disable-next-line no-await-in-loop -- in order
+          for (const part of [bytes(hello), ...pieces, bytes('\n')]) await rig.raw(part);
+          await rig.raw(list);
+          await rig.end();
+          await rig.served;
+          const said = rig.lines.map((line) => JSON.parse(line) as Reply & { readonly jsonrpc: string });
+          expect(said.every(({ jsonrpc }) => jsonrpc === '2.0')).toBe(true);
+          expect(said.find(({ id }) => id === 'list')).toMatchObject({ result: { sessions: [] } });
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 });

@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { planMode } from '../../../src/agent/plugins/plan-mode/index.ts';
 import { answerQuestion, listQuestions } from '../../../src/effects/index.ts';
 import { systemClock } from '../../../src/processes/index.ts';
+import { type Agent, createAgent } from '../../../src/library/agent/index.ts';
+import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
 import { createGate, createScriptedModel } from '../../../src/testing/index.ts';
 import { until } from '../../e2e/cli/support/until.ts';
 import { recordingTool } from '../agent-plugins/loop-rig.ts';
@@ -122,6 +124,61 @@ describe('sessions over ACP', () => {
     expect(second.editor.texts()).toEqual(['kept', 'again']);
     expect(model.refused).toEqual([]);
   });
+
+  test('an agent that is made while the client goes away is ended, too', async () => {
+    const gate = createGate();
+    const journal = createMemoryJournal({ clock: systemClock });
+    const made: Agent[] = [];
+    const rig = await startRig({
+      model: createScriptedModel([]),
+      journal,
+      serve: {
+        sessions: {
+          create: async () => {
+            await gate.wait();
+            made.push(await createAgent({ model: createScriptedModel([]), journal }));
+            return made[0] as Agent;
+          },
+          open: async () => await Promise.reject(new Error('not here')),
+          cwdIn: () => undefined,
+        },
+      },
+    });
+    const asked = rig.newSession();
+    await gate.entered;
+    await rig.end();
+    gate.open();
+    await expect(asked).rejects.toMatchObject({ code: -32_600 });
+    await rig.served;
+    expect(made.map(({ status }) => status)).toEqual(['disposed']);
+  });
+
+  test('nothing of a session is told before the answer that opens it', async () => {
+    const agent = await createAgent({ model: createScriptedModel([]) });
+    onTestFinished(async () => await agent[Symbol.asyncDispose]());
+    const talking = {
+      id: agent.id,
+      async *events() {
+        const delta = { turn: 1, step: 1, block: 0, kind: 'thinking' as const, n: 1, text: 'at once' };
+        yield await Promise.resolve({ type: 'live.delta' as const, ...delta });
+      },
+      [Symbol.asyncDispose]: async () => await Promise.resolve(),
+    } as unknown as Agent;
+    const rig = await startRig({
+      model: createScriptedModel([]),
+      serve: {
+        sessions: {
+          create: async () => await Promise.resolve(talking),
+          open: async () => await Promise.reject(new Error('not here')),
+          cwdIn: () => undefined,
+        },
+      },
+    });
+    await rig.newSession();
+    await rig.editor.until('it is told', () => rig.editor.texts('agent_thought_chunk').length === 1);
+    const kinds = rig.lines.map((line) => ('id' in (JSON.parse(line) as object) ? 'answer' : 'update'));
+    expect(kinds).toEqual(['answer', 'answer', 'update']);
+  });
 });
 
 describe('questions over ACP', () => {
@@ -203,7 +260,6 @@ describe('questions over ACP', () => {
     sent.catch(() => undefined);
     await first.editor.until('it is asked', () => first.editor.permissions.length === 1);
     // As after a kill: another journal with what this one holds now.
-    const { createMemoryJournal } = await import('../../../src/stores/memory/index.ts');
     const journal = createMemoryJournal({ clock: systemClock });
     for (const stream of await first.journal.streams('')) {
       // oxlint-disable-next-line no-await-in-loop -- one stream after the other

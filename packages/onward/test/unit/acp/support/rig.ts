@@ -18,6 +18,8 @@ export interface Rig {
   /** Writes bytes as they are into the server's input. */
   readonly raw: (bytes: string | Uint8Array) => Promise<void>;
   readonly newSession: () => Promise<string>;
+  /** Ends the server's input. */
+  readonly end: () => Promise<void>;
   /** The wire from the server, line by line. */
   readonly lines: readonly string[];
 }
@@ -93,6 +95,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     lines,
     served,
     raw: async (bytes) => await writer.write(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes),
+    end: async () => await writer.close(),
     newSession: async () => (await editor.agent.request('session/new', { cwd, mcpServers: [] })).sessionId,
   };
 }
