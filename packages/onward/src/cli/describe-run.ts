@@ -45,8 +45,6 @@ export interface RunSummary {
 export function summarise(run: RunState, live: boolean): RunSummary {
   const { phase, accepted } = run;
   return {
-    id: run.id,
-    kind: 'run',
     run: run.id,
     name: accepted.name ?? null,
     agent: accepted.agent,
@@ -56,6 +54,8 @@ export function summarise(run: RunState, live: boolean): RunSummary {
     cwd: accepted.cwd,
     acceptedAt: run.acceptedAt,
     because: becauseOf(phase, live),
+    id: run.id,
+    kind: 'run',
   };
 }
 

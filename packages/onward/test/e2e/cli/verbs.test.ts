@@ -130,7 +130,7 @@ describe('ls', () => {
     const all = await place.onward(['ls']);
     expect(all.stdout).toMatch(
       new RegExp(
-        `^[0-9a-f]{12}  claude  done  1 attempt   \\S+ \\S+  -        /.*/other\n${id}  claude  done  2 attempts  \\S+ \\S+  nightly  /.*/work\n$`,
+        `^[0-9a-f]{12}  run  claude  done  1 attempt   \\S+ \\S+  -        /.*/other\n${id}  run  claude  done  2 attempts  \\S+ \\S+  nightly  /.*/work\n$`,
       ),
     );
     const here = await place.onward(['ls', '--here']);
@@ -138,6 +138,8 @@ describe('ls', () => {
     expect(await place.json(['ls', '--here'])).toEqual([
       {
         run: id,
+        id,
+        kind: 'run',
         name: 'nightly',
         agent: 'claude',
         state: 'done',
@@ -303,7 +305,7 @@ describe('resume', () => {
   test('of an unknown run, and in a directory without runs, is refused', async () => {
     const place = new Place();
     const nowhere = await place.onward(['resume']);
-    expect(nowhere.stderr).toContain('No run was started in this directory. [run/none-here');
+    expect(nowhere.stderr).toContain('Nothing was started in this directory. [run/none-here');
     const unknown = await place.onward(['resume', 'ffffffffffff']);
     expect(unknown.stderr).toContain('[run/unknown at ffffffffffff]');
     expect([nowhere.code, unknown.code]).toEqual([2, 2]);
