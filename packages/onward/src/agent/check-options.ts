@@ -1,6 +1,6 @@
 import { OnwardError } from '../kernel/error.ts';
 import { findNonJson } from '../kernel/json.ts';
-import type { AgentOptions } from './create-agent.ts';
+import type { AgentOptions } from './agent-options.ts';
 import { checkLimits } from './limits.ts';
 import { isTime } from './tool-set.ts';
 

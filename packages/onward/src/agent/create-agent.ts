@@ -2,46 +2,22 @@ import type { EffectLedger } from '../effects/effect.ts';
 import { OnwardError } from '../kernel/error.ts';
 import type { Holder, Journal } from '../kernel/journal.ts';
 import type { Clock, Hash, Ids, Random } from '../kernel/ports.ts';
-import type { Signal } from '../kernel/signal.ts';
-import type { Model, ModelSettings } from '../models/model.ts';
 import { followInbox, OpenAgent } from './agent.ts';
-import type { Agent, AgentStatus } from './agent-api.ts';
+import type { Agent } from './agent-api.ts';
+import type { AgentOptions } from './agent-options.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { Driver } from './driver.ts';
 import { createFeed } from './feed.ts';
 import { createHandles } from './handles.ts';
 import { checkOptions } from './check-options.ts';
-import type { Limits } from './limits.ts';
 import { claimSession, type Expect, type Found, keepLease, repair } from './open-session.ts';
 import { plugIn, type Plugged } from './plugin-host.ts';
 import type { Plugin } from './plugin.ts';
-import type { Watchdogs } from './run-request.ts';
 import type { Runtime } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
 import { createSessionLog, type LogParts, type SessionLog, type Stored } from './session-log.ts';
-import type { AnyTool } from './tool.ts';
 import { createToolSet } from './tool-set.ts';
 import { createWaterfalls } from './waterfall.ts';
-
-/** What an agent is made from. */
-export interface AgentOptions {
-  /** Free text for people, kept with the session. */
-  readonly name?: string;
-  readonly model: Model;
-  /** The system prompt; a function is asked before each request. */
-  readonly instructions?: string | ((signal: Signal) => string | Promise<string>);
-  readonly tools?: readonly AnyTool[];
-  /** In order: the first is asked first. */
-  readonly plugins?: readonly Plugin[];
-  readonly limits?: Limits;
-  readonly settings?: ModelSettings;
-  /** Calls that may run side by side. Default 10; 1 is strictly serial. */
-  readonly parallelCalls?: number;
-  /** Silence of the provider, ms; 0 = wait for ever. Default 60 s until the first part, 120 s between parts. */
-  readonly watchdogs?: Partial<Watchdogs>;
-  /** Told of each change; what it throws changes nothing. */
-  readonly onStatus?: (status: AgentStatus) => void;
-}
 
 /** Everything from outside that an agent works with. */
 export interface AgentDeps {

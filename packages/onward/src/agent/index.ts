@@ -9,11 +9,11 @@ export type {
   PromptHandle,
   Settlement,
 } from './agent-api.ts';
-export { type AgentDeps, type AgentOptions, type Opening, startAgent } from './create-agent.ts';
+export type { AgentOptions } from './agent-options.ts';
+export { type AgentDeps, type Opening, startAgent } from './create-agent.ts';
 export type { Limits } from './limits.ts';
 export type { Watchdogs } from './run-request.ts';
 export { addToTranscript, finalText, foldTranscript, type Transcript } from './transcript.ts';
-export { requestOf } from './build-request.ts';
 export { applySessionEvent, emptySession, type SessionState } from './session-state.ts';
 export { readSession } from './session-log.ts';
 export {
@@ -23,7 +23,6 @@ export {
   type NewSessionEvent,
   type SessionEvent,
   type SessionEventData,
-  sessionEvents,
   sessionPrefix,
   sessionStream,
   type TurnEnd,

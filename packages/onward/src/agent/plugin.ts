@@ -7,7 +7,7 @@ import type { SessionEvent, Trigger, UserContent } from './session-events.ts';
 
 /** The models of a plugin's requests, and the events that it observes and folds, as plugins see them. */
 export type { Message, Model, ModelRequest, ModelSettings, ToolSpec, Usage } from '../models/model.ts';
-export type { SessionEvent, SessionEventData, TurnEnd, UserContent } from './session-events.ts';
+export type { SessionEvent, TurnEnd, UserContent } from './session-events.ts';
 
 interface At {
   readonly turn: number;

@@ -93,11 +93,9 @@ export function foldQuestion(events: Iterable<StoredEvent>): QuestionState | und
     const data = event.data as never;
     switch (event.type) {
       case 'question.opened':
-        return state ?? { state: 'open', question: data as Question };
+        return state ?? { state: 'open', question: data };
       case 'question.answered':
-        return state?.state === 'open'
-          ? { state: 'answered', question: state.question, answer: data as Answer }
-          : state;
+        return state?.state === 'open' ? { state: 'answered', question: state.question, answer: data } : state;
       case 'question.used':
         return state?.state === 'answered' ? { ...state, state: 'used' } : state;
       case 'question.expired':
