@@ -4,7 +4,7 @@ import { journalOption, type Verbs } from './verbs.ts';
 /** `onward acp serve`. */
 export function addAcp({ program, io, set }: Verbs, version: string): void {
   program
-    .command('acp', { hidden: true })
+    .command('acp')
     .summary('the chat agent in an editor')
     .command('serve')
     .summary('the agent of onward chat over ACP on standard input and output')

@@ -18,6 +18,7 @@ const verbs = [
   'demo',
   'session',
   'session check',
+  'acp',
   'acp serve',
   'lab',
   'lab list',
