@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { exitCodeOf, exitCodeOfError, exitCodes } from '../../../src/cli/exit-codes.ts';
+import { exitCodeOf, exitCodeOfError, exitCodeOfSettlement, exitCodes } from '../../../src/cli/exit-codes.ts';
 import type { PauseReason, RunResult } from '../../../src/supervisor/index.ts';
 
 const base = { run: 'r', attempts: 1, because: 'why' };
@@ -59,6 +59,48 @@ describe('the exit status', () => {
     expect(exitCodeOf({ status: 'paused', ...base, reason: 'provider' }, signal)).toBe(4);
   });
 
+  test.each([
+    ['transient', 4],
+    ['throttled', 4],
+    ['crash', 4],
+    ['quota', 4],
+    ['billing', 3],
+    ['auth', 3],
+    ['outcome-unknown', 3],
+    ['context-lost', 3],
+    ['quality', 6],
+    ['input', 1],
+    ['overflow', 1],
+    ['policy', 1],
+    ['conflict', 1],
+    ['incomplete', 1],
+    ['unclassified', 1],
+  ] as const)('of a prompt that failed as %s is %i', (kind, code) => {
+    const failure = { message: 'It failed.' };
+    expect(exitCodeOfSettlement({ kind: 'failed', turn: 1, failure, class: kind })).toBe(code);
+    const timed = exitCodeOfSettlement({ kind: 'failed', turn: 1, failure, class: kind, retryAt: 1 });
+    expect(timed).toBe(kind === 'quota' ? 75 : code);
+  });
+
+  test.each([
+    [{ kind: 'done', turn: 1, text: '', usage: {} }, 0],
+    [{ kind: 'incomplete', turn: 1, partial: '', reason: 'max-tokens' }, 1],
+    [{ kind: 'blocked', because: '' }, 1],
+    [{ kind: 'limit', turn: 1, unit: 'usd', limit: 1 }, 5],
+    [{ kind: 'interrupted', turn: 1 }, 3],
+    [{ kind: 'cancelled', cause: 'user' }, 1],
+  ] as const)('of a prompt that ended as %j is %i', (settlement, code) => {
+    expect(exitCodeOfSettlement(settlement)).toBe(code);
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('of a prompt that %s cancelled here is %i', (signal, code) => {
+    expect(exitCodeOfSettlement({ kind: 'cancelled', cause: 'user' }, signal)).toBe(code);
+    expect(exitCodeOfSettlement({ kind: 'done', turn: 1, text: '', usage: {} }, signal)).toBe(0);
+  });
+
   test('of every ending is in the table', () => {
     const codes = new Set(Object.values(exitCodes).map(({ code }) => code));
     for (const code of [...Object.values(paused), 0, 1, 6]) expect(codes).toContain(code);
@@ -66,6 +108,7 @@ describe('the exit status', () => {
 
   test.each([
     ['run/held', 7],
+    ['session/held', 7],
     ['run/changed', 3],
     ['run/other-host', 3],
     ['bug/no-result', 1],
