@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Agent, AgentStatus } from '../../../src/agent/agent-api.ts';
-import { type AgentOptions, startAgent } from '../../../src/agent/create-agent.ts';
+import type { AgentOptions } from '../../../src/agent/agent-options.ts';
+import { startAgent } from '../../../src/agent/create-agent.ts';
 import type { Listener, Plugin, PluginHost, Waterfalls } from '../../../src/agent/plugin.ts';
 import { type SessionEvent, type SessionEventData, sessionStream } from '../../../src/agent/session-events.ts';
 import { readSession } from '../../../src/agent/session-log.ts';
