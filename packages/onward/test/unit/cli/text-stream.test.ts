@@ -40,13 +40,13 @@ function cut(text: string, cuts: readonly number[]): readonly string[] {
 }
 
 describe('text on a terminal', () => {
-  test('never shows a secret, at no moment, however its pieces are cut', () => {
+  test('never shows a secret or the beginning of one, at no moment, however its pieces are cut', () => {
     fc.assert(
       fc.property(pieces, fc.boolean(), (parts, close) => {
         const { all, states } = streamed(parts, close);
         // What the redactor leaves in the whole (a form inside of a longer word) is not for the stream to find.
         const whole = createRedactor({ MY_TOKEN: SECRET }).text(parts.join(''));
-        const secrets = [SECRET, FORM].filter((secret) => !whole.includes(secret));
+        const secrets = [SECRET.slice(0, 9), FORM.slice(0, 12)].filter((secret) => !whole.includes(secret));
         const shown = [...states, all].filter((state) => secrets.some((secret) => state.includes(secret)));
         expect(shown).toEqual([]);
       }),
