@@ -41,7 +41,9 @@ export class OpenAgent implements Agent {
   followup(content: string | UserContent, from?: string): PromptHandle {
     const id = this.#accept('prompt', content, from);
     const { rt, driver, handles } = this.#parts;
-    const handle = handles.of(id, { state: 'queued' }, rt.log.state().position - 1);
+    const { prompts, position } = rt.log.state();
+    // An observer may have cancelled it already.
+    const handle = handles.of(id, prompts.get(id) ?? { state: 'queued' }, position - 1);
     driver.wake();
     this.#store();
     return handle;
@@ -142,7 +144,7 @@ export class OpenAgent implements Agent {
   #store(): void {
     const { log } = this.#parts.rt;
     // What cannot be stored now stays in the queue and is stored with the next flush, whose caller hears of the fault.
-    setImmediate(() => void log.flush().catch(() => undefined));
+    setImmediate(() => void log.store().catch(() => undefined));
   }
 }
 

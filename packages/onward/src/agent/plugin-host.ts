@@ -82,7 +82,7 @@ function createHost(name: string, parts: HostParts): PluginHost {
       const { open, turn } = log.state();
       const at = { turn: open?.turn ?? turn, step: open?.lastStep ?? 0 };
       log.add(sessionEvent('plugin.recorded', { ...at, plugin: name, kind, data }));
-      await log.flush();
+      await log.store();
     },
     followup: (content) => verbs.accept('followup', content, name),
     steer: (content) => verbs.accept('steer', content, name),
@@ -93,7 +93,7 @@ function createHost(name: string, parts: HostParts): PluginHost {
       if (log.state().generation !== generation) return false;
       const data = { generation: generation + 1, from, to, messages: deepFreeze([...messages]), by: name, because };
       log.add(sessionEvent('history.replaced', data));
-      await log.flush();
+      await log.store();
       return true;
     },
     aside: async (purpose, request, signal) =>

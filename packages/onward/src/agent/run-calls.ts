@@ -264,7 +264,7 @@ class Batch {
     if (outcome.ok && outcome.conclude === true) this.concluded = true;
     this.#rt.log.add(sessionEvent('call.finished', { turn, step, id, outcome }));
     // What others still run beside it for long is not what this result should wait for.
-    if (open.started && this.#running.size > 1) this.#rt.log.flush().catch(() => undefined);
+    if (open.started && this.#running.size > 1) this.#rt.log.store().catch(() => undefined);
   }
 }
 

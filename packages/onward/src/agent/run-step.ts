@@ -92,8 +92,10 @@ async function request(rt: Runtime, at: StepContext): Promise<Requested | 'abort
   if (signal.aborted) return 'aborted';
   const state = rt.log.state();
   const counts = { messages: state.history.length, generation: state.generation };
-  rt.log.add(sessionEvent('step.opened', { turn, step, model: model.id, ...counts }));
   const changed = changedHeader(state.header, header);
+  // As it is when it goes on record: the history may be replaced while that is being stored (A29).
+  const asked = requestOf(state, changed ?? state.header ?? header);
+  rt.log.add(sessionEvent('step.opened', { turn, step, model: model.id, ...counts }));
   if (changed !== undefined) rt.log.add(sessionEvent('header.set', changed));
   if (signal.aborted) return closeUnasked(rt, at);
   await rt.log.flush();
@@ -101,7 +103,7 @@ async function request(rt: Runtime, at: StepContext): Promise<Requested | 'abort
   let n = 0;
   const outcome = await runRequest({
     model,
-    request: requestOf(rt.log.state(), rt.log.state().header ?? header),
+    request: asked,
     signal,
     clock: rt.clock,
     watchdogs: rt.watchdogs,

@@ -29,6 +29,11 @@ export interface SessionLog {
    * journal threw, or `session/lost-lease`; messages that were only accepted stay, to be stored with the next flush.
    */
   flush(also?: readonly Append[]): Promise<void>;
+  /**
+   * As `flush`, for whoever is not the turn under way. When it fails and takes back what the turn had added, the turn hears of it,
+   * too: the next event that it adds throws what the journal threw.
+   */
+  store(): Promise<void>;
   /** Position up to which everything is durable. */
   durable(): number;
   observe(listener: (event: SessionEvent) => void): () => void;
@@ -101,6 +106,8 @@ class Log implements SessionLog {
   /** Counts failed appends, so that a flush that waited behind one knows that its events went with it. */
   #failures = 0;
   #failure: unknown;
+  /** Why events that the turn takes for added are gone. */
+  #torn: { readonly error: unknown } | undefined;
   #lost = false;
   #appends = 0;
   #loaded: readonly SessionEvent[];
@@ -146,6 +153,11 @@ class Log implements SessionLog {
   }
 
   add(event: NewSessionEvent): void {
+    if (this.#torn !== undefined && isOfTurn(event.type)) {
+      const { error } = this.#torn;
+      this.#torn = undefined;
+      throw error;
+    }
     const { stream, epoch } = this.#parts.lease;
     const position = this.#state.position + 1;
     const stored = { ...event, stream, position, at: this.#parts.clock.now(), epoch } as unknown as SessionEvent;
@@ -163,6 +175,19 @@ class Log implements SessionLog {
   }
 
   async flush(also: readonly Append[] = []): Promise<void> {
+    try {
+      await this.#flush(also);
+    } catch (error) {
+      this.#torn = undefined;
+      throw error;
+    }
+  }
+
+  async store(): Promise<void> {
+    await this.#flush([]);
+  }
+
+  async #flush(also: readonly Append[]): Promise<void> {
     const [mark, failures] = [this.#state.position, this.#failures];
     const before = this.#tail;
     const turn = (async (): Promise<void> => {
@@ -225,7 +250,10 @@ class Log implements SessionLog {
     );
   }
 
-  /** The state becomes what the journal says again; accepted messages are added anew, since nobody may lose input. */
+  /**
+   * The state becomes what the journal says again. What people did (messages sent, messages withdrawn) and what calls came to is
+   * added anew: nobody may lose input, and a prompt that was cancelled never runs.
+   */
   async #takeBack(events: readonly SessionEvent[], error: unknown): Promise<void> {
     this.#failures += 1;
     this.#failure = error;
@@ -248,10 +276,17 @@ class Log implements SessionLog {
     this.#state.position = stored.position;
     this.#durable = stored.position;
     for (const event of [...gone, ...late]) {
+      if (event.type === 'session.created' && this.#state.position === 0) this.#readd(event);
       if (event.type === 'message.accepted' && !this.#isAccepted(event.data.id)) this.#readd(event);
+      if (event.type === 'message.dropped' && this.#isWaiting(event.data.ids)) this.#readd(event);
       // What a call came to is known, whatever becomes of its turn: the write is repeated, never the call (R100).
       if (event.type === 'call.finished' && this.#isOpenCall(event.data)) this.#readd(event);
+      else if (isOfTurn(event.type)) this.#torn = { error };
     }
+  }
+
+  #isWaiting(ids: readonly string[]): boolean {
+    return [...this.#state.queue, ...this.#state.staged].some(({ id }) => ids.includes(id));
   }
 
   /** The append may have been stored although its answer was lost. */
@@ -272,6 +307,11 @@ class Log implements SessionLog {
     applySessionEvent(this.#state, again);
     this.#buffer.push(again);
   }
+}
+
+/** Events that only the turn under way adds, and counts on. */
+function isOfTurn(type: SessionEvent['type']): boolean {
+  return /^(turn|step|block|answer|call|input|header)\./.test(type);
 }
 
 function lostLease(stream: string): OnwardError {

@@ -284,3 +284,14 @@ test('A15 given a waiter taken before a cancel that drops the only prompt, when 
   expect(await handle.ended).toEqual({ kind: 'cancelled', cause: 'user' });
   expect([rig.model.requests.length, rig.agent.queued()]).toEqual([0, []]);
 });
+
+test('A15 given an observer that cancels a prompt as it is accepted, when its handle is returned, then it has settled', async () => {
+  const rig: TestAgent = await startTestAgent({
+    observe(event) {
+      if (event.type === 'message.accepted') rig.agent.cancel();
+    },
+  });
+  expect(await rig.ask('a')).toEqual({ kind: 'cancelled', cause: 'user' });
+  await rig.agent.whenIdle();
+  expect(rig.model.requests).toHaveLength(0);
+});

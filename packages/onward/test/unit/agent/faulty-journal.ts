@@ -6,6 +6,7 @@ export interface FaultyJournal extends Journal {
   readonly batches: readonly (readonly Append[])[];
   /** As if the process had died: nothing that is asked from now on is done or answered. */
   kill(): void;
+  readonly dead: boolean;
 }
 
 /** What a test does to an append: throw, or wait; what it does before anything is written. */
@@ -21,6 +22,9 @@ export function faultyJournal(inner: Journal, before: BeforeAppend = () => undef
     batches,
     kill: () => {
       dead = true;
+    },
+    get dead() {
+      return dead;
     },
     append: (batch) =>
       alive(async () => {

@@ -3,7 +3,16 @@ import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
 import { createFakeClock, createScriptedModel } from '../../../src/testing/index.ts';
 import type { SessionEvent } from '../../../src/agent/session-events.ts';
 import { stores, vetoing, faultyJournal } from './faulty-journal.ts';
-import { endTestAgents, outline, overloaded, startTestAgent, type TestAgent, testTool } from './start-test-agent.ts';
+import {
+  endTestAgents,
+  outline,
+  overloaded,
+  rounds,
+  startTestAgent,
+  type TestAgent,
+  testTool,
+  until,
+} from './start-test-agent.ts';
 
 afterEach(endTestAgents);
 
@@ -154,6 +163,66 @@ describe('appends that the journal does not take', () => {
   });
 });
 
+describe('appends of others that fail while a turn is under way', () => {
+  test('given an answer that is not yet stored, when the append of other input takes it back, then the prompt has failed, and is never done without its answer', async () => {
+    const clock = createFakeClock();
+    const journal = faultyJournal(createMemoryJournal({ clock }), (batch) => {
+      if (JSON.stringify(batch).includes('by the way')) throw new Error('No space left');
+    });
+    const rig: TestAgent = await startTestAgent({
+      clock,
+      journal,
+      on: {
+        'agent/turn-stopping': async (_, next) => {
+          const before = journal.batches.length;
+          rig.agent.inject('by the way');
+          await until(() => journal.batches.length > before);
+          await rounds();
+          await next();
+        },
+      },
+    });
+    expect(await rig.ask('a')).toMatchObject({ kind: 'failed', failure: { message: 'No space left' } });
+  });
+
+  test('given calls that are not yet stored, when the append of other input takes them back, then the turn has failed, and they are not asked for again', async () => {
+    const clock = createFakeClock();
+    let failed = false;
+    const journal = faultyJournal(createMemoryJournal({ clock }), (batch) => {
+      if (failed || !JSON.stringify(batch).includes('by the way')) return;
+      failed = true;
+      throw new Error('No space left');
+    });
+    let ran = 0;
+    const look = testTool('look', async () => {
+      ran += 1;
+      rig.agent.inject('by the way');
+      await until(() => failed);
+      await rounds();
+      return 'seen';
+    });
+    const rig: TestAgent = await startTestAgent({ clock, journal, script: [[{ call: 'look' }], 'two'], tools: [look] });
+    expect(await rig.ask('a')).toMatchObject({ kind: 'failed', failure: { message: 'No space left' } });
+    expect([ran, rig.model.requests.length]).toEqual([1, 1]);
+    expect(await rig.ask('b')).toMatchObject({ kind: 'done', text: 'two' });
+    expect(outline(rig.agent.history())).toEqual(['user: a', 'user: by the way', 'user: b', 'assistant: two']);
+    expect(rig.model.refused).toEqual([]);
+  });
+
+  test('given a prompt that was cancelled, when the record of that cannot be stored, then the prompt still never runs', async () => {
+    const clock = createFakeClock();
+    const journal = vetoing(createMemoryJournal({ clock }), 'message.dropped', 1);
+    const rig = await startTestAgent({ clock, journal });
+    const first = rig.agent.followup('a');
+    rig.agent.cancel();
+    expect(await first.ended).toEqual({ kind: 'cancelled', cause: 'user' });
+    await rig.agent.whenIdle();
+    await rig.ask('b');
+    expect(outline(rig.agent.history())).toEqual(['user: b', 'assistant: done']);
+    expect((await rig.stored())[0]?.type).toBe('session.created');
+  });
+});
+
 test('A24 given an answer cut by the token limit and then a normal one, when the turn closes, then its reason is max-tokens; the next turn is unaffected', async () => {
   let stops = 0;
   const rig = await startTestAgent({
@@ -228,6 +297,26 @@ test('A27 given a listener that switches the model, when it is run, then a whole
     'scripted/other',
     'scripted/other',
   ]);
+});
+
+test('A29 given a history that is replaced while the barrier of a request is stored, when the request is made, then it is the one that is on record', async () => {
+  const clock = createFakeClock();
+  let replaced: Promise<boolean> | undefined;
+  const journal = faultyJournal(createMemoryJournal({ clock }), async (batch) => {
+    if (!stores(batch, 'step.opened') || !JSON.stringify(batch).includes('"turn":2')) return;
+    const { messages, generation } = rig.host.history();
+    const summary = { role: 'user' as const, content: [{ type: 'text' as const, text: 'in short' }] };
+    const change = { generation, from: 0, to: messages.length - 1, messages: [summary], because: 'a test' };
+    replaced ??= rig.host.replaceHistory(change);
+    await rounds();
+  });
+  const rig: TestAgent = await startTestAgent({ clock, journal });
+  await rig.ask('a');
+  await rig.ask('b');
+  expect(await replaced).toBe(true);
+  expect(outline(rig.model.requests[1]?.messages ?? [])).toEqual(['user: a', 'assistant: done', 'user: b']);
+  expect(rig.data('step.opened')[1]).toMatchObject({ messages: 3, generation: 0 });
+  expect(outline(rig.agent.history())).toEqual(['user: in short', 'user: b', 'assistant: done']);
 });
 
 test.each(['system', 'tools', 'settings'] as const)(
