@@ -8,6 +8,7 @@ import {
   questionStream,
 } from '../kernel/question.ts';
 import type { Signal } from '../kernel/signal.ts';
+import type { AbortReason } from './close-turn.ts';
 import type { Runtime, StepContext } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
 
@@ -29,7 +30,15 @@ export async function openQuestion(
   await rt.log.flush(asked.open ? [] : [askAppend(asked.question)]);
 }
 
-/** Waits for the answer, from whichever process it comes. Aborting expires the question, so that nobody answers in vain. */
+/** Thrown out of a wait that is left as it stands: the agent is disposed, and the question is for whoever opens it next. */
+export class LeftWaiting extends Error {
+  override readonly name = 'LeftWaiting';
+}
+
+/**
+ * Waits for the answer, from whichever process it comes. A cancel expires the question, so that nobody answers in vain; a
+ * disposal leaves it open (throws {@link LeftWaiting}).
+ */
 export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Promise<Asked> {
   const events = [];
   let told = false;
@@ -46,6 +55,7 @@ export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Prom
   } finally {
     if (told) rt.waiting(undefined);
   }
+  if ((signal.reason as AbortReason | undefined)?.kind === 'dispose') throw new LeftWaiting();
   await expire(rt, id, 'the work that asked was cancelled');
   return { kind: 'aborted' };
 }

@@ -218,6 +218,7 @@ export class Driver {
       this.#begin();
     }
     stopClock();
+    if (result.kind === 'left') return this.#finish();
     if (result.kind === 'unrecorded' || (result.kind === 'over' && isTerminal(result.end.reason) && !this.#woken))
       this.#parked = true;
     await this.#settle(prompt, result.kind === 'unrecorded' ? result.failure : undefined);

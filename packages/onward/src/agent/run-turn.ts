@@ -3,6 +3,7 @@ import { assertNever, isOnwardError } from '../kernel/error.ts';
 import type { Failure } from '../kernel/failure.ts';
 import { toFailure } from '../models/to-failure.ts';
 import { askToStop } from './ask-to-stop.ts';
+import { LeftWaiting } from './ask-question.ts';
 import { closeOpen, endOfAbort, endOfFailure } from './close-turn.ts';
 import { messageOf } from './prepare-call.ts';
 import { commitStaged, runStep, runStepCalls, type StepEnd } from './run-step.ts';
@@ -18,6 +19,8 @@ export type TurnStart =
 export type TurnResult =
   | { readonly kind: 'over'; readonly end: TurnEnd }
   | { readonly kind: 'retry'; readonly of: number }
+  /** It waits for an answer, and goes on when somebody opens the session again. */
+  | { readonly kind: 'left' }
   /** Not even the end could be stored. */
   | { readonly kind: 'unrecorded'; readonly failure: Failure };
 
@@ -35,6 +38,7 @@ export async function runTurn(rt: Runtime, start: TurnStart, at: TurnContext): P
     const end = at.signal.aborted ? endOfAbort(at.signal) : await steps(rt, at, start.kind === 'suspended');
     return await close(rt, at, end);
   } catch (error) {
+    if (error instanceof LeftWaiting) return { kind: 'left' };
     const failure = faultOf(error, rt.clock.now());
     try {
       // What was not stored is gone from the state, perhaps with the opening: the end is stored with a new one.

@@ -49,7 +49,7 @@ const BREACHES: readonly Breach[] = [
   { rule: 'session-check', file: 'session-check/index.ts', imports: '../supervisor/index.ts' },
   { rule: 'acp', file: 'acp/index.ts', imports: '../mcp/index.ts' },
   { rule: 'mcp', file: 'mcp/index.ts', imports: '../stores/memory/index.ts' },
-  { rule: 'ai-sdk', file: 'ai-sdk/index.ts', imports: '../processes/index.ts' },
+  { rule: 'ai-sdk', file: 'ai-sdk/index.ts', imports: '../engines/index.ts' },
   { rule: 'web', file: 'web/index.ts', imports: '../engines/engine.ts' },
   { rule: 'lab', file: 'lab/index.ts', imports: '../kernel/json.ts' },
   { rule: 'testing', file: 'testing/index.ts', imports: '../engines/in-process/index.ts' },

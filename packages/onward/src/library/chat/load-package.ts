@@ -4,11 +4,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { OnwardError } from '../../kernel/error.ts';
 
 /**
- * Loads a package that a user may or may not have: as the project in `cwd` has it, else as it lies beside this program.
+ * Loads a package that a user may or may not have: as it lies beside this program, else as the project in `cwd` has it. That
+ * order, since what lies in a directory runs before anybody has approved anything of it.
  * Throws `config/missing-package` with the line that installs it, `config/broken-package` for one that does not load.
  */
 export async function loadPackage(name: string, cwd: string): Promise<Readonly<Record<string, unknown>>> {
-  const file = findEntry(name, cwd) ?? findEntry(name, dirname(fileURLToPath(import.meta.url)));
+  const file = findEntry(name, dirname(fileURLToPath(import.meta.url))) ?? findEntry(name, cwd);
   if (file === undefined)
     throw new OnwardError('config/missing-package', `The package ${name} is not installed.`, {
       place: name,

@@ -103,6 +103,20 @@ describe.each(storeNames)('an approval that is waited for, with the journal in %
     expect(again.model.refused).toEqual([]);
   });
 
+  test('given a disposal while it waits, then the question stays open, and who opens the session next goes on with the answer', async () => {
+    const [store, world] = [sessionStore(name), createWorld()];
+    const { rig, prompt } = await startWaiting(store, { tools: world.tools() });
+    const left = rig.agent.handle(prompt)?.ended;
+    await rig.agent[Symbol.asyncDispose]();
+    expect(await left).toEqual({ kind: 'cancelled', cause: 'disposed' });
+    const again = await reopen(store, { tools: world.tools() });
+    expect(await questionsOf(again.journal)).toHaveLength(1);
+    await approve(again);
+    expect(await again.agent.handle(prompt)?.ended).toMatchObject({ kind: 'done', turn: 1, text: 'deployed' });
+    expect(world.done).toEqual(['mail', 'deploy']);
+    expect(again.model.refused).toEqual([]);
+  });
+
   test('R103 given a kill while it waits, when it is opened again and only then answered, then it goes on, and meanwhile it says that it waits', async () => {
     const [store, world] = [sessionStore(name), createWorld()];
     const { prompt, kill } = await startWaiting(store, { tools: world.tools() });

@@ -54,16 +54,20 @@ describe('the name of a model', () => {
 });
 
 describe('a package that the user has', () => {
-  test('is the one of the project first, then the one beside this program', async () => {
+  test('is the one beside this program first, since what lies in a directory runs before anybody approved anything', async () => {
     const { work } = makePlace();
-    const own = join(work, 'node_modules/@ai-sdk/anthropic');
-    mkdirSync(own, { recursive: true });
-    const exports = { '.': { types: './t.d.ts', node: { import: './a.mjs' } } };
-    writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'x', exports }));
-    writeFileSync(join(own, 'a.mjs'), 'export const mine = true;');
+    const put = (name: string): void => {
+      const own = join(work, 'node_modules', name);
+      mkdirSync(own, { recursive: true });
+      const exports = { '.': { types: './t.d.ts', node: { import: './a.mjs' } } };
+      writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'x', exports }));
+      writeFileSync(join(own, 'a.mjs'), 'export const mine = true;');
+    };
+    put('@ai-sdk/anthropic');
+    put('only-in-the-project');
     mkdirSync(join(work, 'deep/er'), { recursive: true });
-    expect(await loadPackage('@ai-sdk/anthropic', join(work, 'deep/er'))).toMatchObject({ mine: true });
-    expect(await loadPackage('@ai-sdk/openai', work)).toHaveProperty('createOpenAI');
+    expect(await loadPackage('@ai-sdk/anthropic', work)).toHaveProperty('createAnthropic');
+    expect(await loadPackage('only-in-the-project', join(work, 'deep/er'))).toMatchObject({ mine: true });
   });
 
   test('is asked for with the line that installs it', async () => {
