@@ -1,12 +1,10 @@
 import fc from 'fast-check';
 import type { PromptHandle } from '../../../src/agent/agent-api.ts';
 import { type SessionEvent, sessionStream } from '../../../src/agent/session-events.ts';
-import { readSession } from '../../../src/agent/session-log.ts';
-import type { Journal } from '../../../src/kernel/journal.ts';
 import type { Message, Model, ModelRequest } from '../../../src/models/model.ts';
-import { createMemoryJournal } from '../../../src/stores/memory/index.ts';
-import { createFakeClock, createScriptedModel, type FakeClock, type ScriptedItem } from '../../../src/testing/index.ts';
-import { type FaultyJournal, faultyJournal } from './faulty-journal.ts';
+import { createScriptedModel, type FakeClock, type ScriptedItem } from '../../../src/testing/index.ts';
+import type { FaultyJournal } from './faulty-journal.ts';
+import { type SessionStore, sessionStore } from './session-stores.ts';
 import { rounds, startTestAgent, type TestAgent, testTool } from './start-test-agent.ts';
 
 /** What a user, a plugin or an observer does to an agent at any moment. */
@@ -100,16 +98,15 @@ export interface Played {
 }
 
 /** Plays a scenario to its end: every prompt has been run, dropped or refused. */
-export async function playScenario(scenario: Scenario): Promise<Played> {
-  const clock = createFakeClock();
-  const inner = createMemoryJournal({ clock });
+export async function playScenario(scenario: Scenario, store: SessionStore = sessionStore('memory')): Promise<Played> {
+  const { clock } = store;
   const world: World = { scenario, clock, sent: [], refused: [], requests: 0, events: 0, owned: 0, steps: 0 };
-  let life = await startLife(world, failingAt(inner, scenario), false);
+  let life = await startLife(world, await failingAt(store, scenario), false);
   for (let nth = 0; nth < scenario.prompts; nth++) life.send(`prompt ${nth}`);
   await life.rest();
   for (let round = 0; round < 20 && !life.over(); round++) {
     // oxlint-disable-next-line no-await-in-loop -- until all is over
-    if (life.died()) life = await nextLife(world, life, inner);
+    if (life.died()) life = await nextLife(world, life, store);
     life.send(`wake ${round}`);
     // oxlint-disable-next-line no-await-in-loop
     await life.rest();
@@ -119,7 +116,7 @@ export async function playScenario(scenario: Scenario): Promise<Played> {
   life.end();
   return {
     rig,
-    stored: await readSession(inner, sessionStream('s')),
+    stored: await rig.stored(),
     sent: world.sent,
     refused: world.refused,
     handles,
@@ -129,10 +126,11 @@ export async function playScenario(scenario: Scenario): Promise<Played> {
 }
 
 /** Another process opens the session, and asks for the prompts of the one that died. */
-async function nextLife(world: World, last: Life, inner: Journal): Promise<Life> {
+async function nextLife(world: World, last: Life, store: SessionStore): Promise<Life> {
   world.refused.push(...last.model.refused);
   // A session that died before its first event was stored is a new one.
-  const life = await startLife(world, faultyJournal(inner), (await inner.read(sessionStream('s'))).length > 0);
+  const journal = await store.open();
+  const life = await startLife(world, journal, (await journal.read(sessionStream('s'))).length > 0);
   for (const { id } of last.handles) {
     const known = life.rig.agent.handle(id);
     if (known !== undefined) life.watch(known);
@@ -167,8 +165,8 @@ interface Life {
   over(): boolean;
 }
 
-function failingAt(inner: Journal, scenario: Scenario): FaultyJournal {
-  const journal: FaultyJournal = faultyJournal(inner, (_, nth) => {
+async function failingAt(store: SessionStore, scenario: Scenario): Promise<FaultyJournal> {
+  const journal: FaultyJournal = await store.open((_, nth) => {
     if (nth === scenario.kill?.at) journal.kill();
     if (nth === scenario.fail) throw new Error('No space left');
   });
