@@ -61,6 +61,7 @@ export async function runStep(rt: Runtime, at: StepContext): Promise<StepEnd> {
       if (outcome.visible.length > 0)
         rt.log.add(sessionEvent('answer.interrupted', { turn, step, parts: outcome.visible }));
       rt.log.add(sessionEvent('step.closed', { turn, step, outcome: 'aborted', ...usageField(outcome.usage) }));
+      rt.limits.within?.spend(rt.id, outcome.model, outcome.usage ?? {});
       return { kind: 'aborted' };
     default:
       return assertNever(outcome, 'the outcome of a request');

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { llmRetry } from '../../../src/agent/plugins/llm-retry/index.ts';
-import type { AnyTool } from '../../../src/agent/tool.ts';
-import type { ScriptedItem } from '../../../src/testing/index.ts';
+import type { Allowance, AnyTool } from '../../../src/agent/tool.ts';
+import { createGate, type ScriptedItem } from '../../../src/testing/index.ts';
 import { endTestAgents, outline, settle, startTestAgent, testTool, until } from './start-test-agent.ts';
 
 afterEach(endTestAgents);
@@ -213,5 +213,24 @@ describe('R136 given a parent with one dollar', () => {
     });
     expect((await rig.ask('a')).kind).toBe('limit');
     expect(usd).toBeLessThanOrEqual(1.3);
+  });
+
+  test('and a child that is cancelled while it answers, when it is counted, then what it had used by then counts, too', async () => {
+    const spent: unknown[] = [];
+    const allowance: Allowance = {
+      exhausted: () => undefined,
+      spend: (who, model, usage) => spent.push([who, model, usage]),
+    };
+    const gate = createGate();
+    const child = await startTestAgent({
+      id: 'child',
+      script: [[{ usage: { usd: 0.3 } }, 'a word', { gate }]],
+      limits: { within: allowance },
+    });
+    const handle = child.agent.followup('go');
+    await gate.entered;
+    child.agent.cancel('parent');
+    expect(await handle.ended).toEqual({ kind: 'cancelled', cause: 'parent' });
+    expect(spent).toEqual([['child', 'scripted/model', { usd: 0.3 }]]);
   });
 });
