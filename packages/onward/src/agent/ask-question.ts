@@ -5,6 +5,7 @@ import {
   expireAppend,
   foldQuestion,
   type Question,
+  type QuestionState,
   questionStream,
 } from '../kernel/question.ts';
 import type { Signal } from '../kernel/signal.ts';
@@ -40,17 +41,24 @@ export class LeftWaiting extends Error {
  * disposal leaves it open (throws {@link LeftWaiting}).
  */
 export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Promise<Asked> {
-  const events = [];
+  // All that is there is read at once: an answer that came before anybody waited is no wait.
+  const events = [...(await rt.journal.read(questionStream(id)))];
+  const here = askedIn(foldQuestion(events));
+  if (here !== undefined) return here;
   let told = false;
+  const tell = (): void => {
+    const state = foldQuestion(events);
+    if (state?.state !== 'open' || told) return;
+    told = true;
+    rt.waiting(state.question);
+  };
   try {
-    for await (const event of rt.journal.follow(questionStream(id), 0, signal)) {
+    tell();
+    for await (const event of rt.journal.follow(questionStream(id), events.length, signal)) {
       events.push(event);
-      const state = foldQuestion(events);
-      if (state === undefined) continue;
-      if (state.state === 'expired') return { kind: 'expired', because: state.because };
-      if (state.state !== 'open') return { kind: 'answered', question: state.question, answer: state.answer };
-      told = true;
-      rt.waiting(state.question);
+      const asked = askedIn(foldQuestion(events));
+      if (asked !== undefined) return asked;
+      tell();
     }
   } finally {
     if (told) rt.waiting(undefined);
@@ -58,6 +66,13 @@ export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Prom
   if ((signal.reason as AbortReason | undefined)?.kind === 'dispose') throw new LeftWaiting();
   await expire(rt, id, 'the work that asked was cancelled');
   return { kind: 'aborted' };
+}
+
+/** How a question ended; `undefined` while it is open, or not there yet. */
+function askedIn(state: QuestionState | undefined): Asked | undefined {
+  if (state === undefined || state.state === 'open') return undefined;
+  if (state.state === 'expired') return { kind: 'expired', because: state.because };
+  return { kind: 'answered', question: state.question, answer: state.answer };
 }
 
 /** Gives a question up. One that is answered or gone in the meantime stays as it is. */
