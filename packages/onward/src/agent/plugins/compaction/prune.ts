@@ -1,57 +1,37 @@
 import type { Message } from '../../plugin.ts';
+import { type Change, changesOf } from './change-messages.ts';
 
-/** Messages `from` to `to` (not included), replaced by others of the same number. */
-export interface Pruned {
-  readonly from: number;
-  readonly to: number;
-  readonly messages: readonly Message[];
+/** Which results of tools are cut: those of the first `before` messages with more than `above` characters, to about `left`. */
+export interface Pruning {
+  readonly above: number;
+  readonly left: number;
+  readonly before: number;
 }
 
-/** Cuts the middle out of results that are longer than `above` characters of JSON. `undefined` when there is none. */
-export function pruneResults(messages: readonly Message[], above: number): Pruned | undefined {
-  return changed(messages, (message) => {
-    if (message.role !== 'tool') return message;
-    if (message.content.every(({ output }) => JSON.stringify(output).length <= above)) return message;
-    const content = message.content.map((part) => {
-      const text = typeof part.output === 'string' ? part.output : JSON.stringify(part.output);
-      return text.length <= above ? part : { ...part, output: cutMiddle(text, above) };
-    });
-    return { ...message, content };
+/** Cuts the middle out of long results of tools. What would not become smaller stays as it is. */
+export function pruneResults(messages: readonly Message[], { above, left, before }: Pruning): readonly Change[] {
+  return changesOf(messages, (message, index) => {
+    if (message.role !== 'tool' || index >= before) return message;
+    const content = message.content.map((part) => pruned(part, above, Math.min(left, above)));
+    return content.every((part, nth) => part === message.content[nth]) ? message : { ...message, content };
   });
 }
 
-/** Replaces files by a note that says what was there. Only those that `isRefused`. */
-export function replaceMedia(
-  messages: readonly Message[],
-  isRefused: (media: { readonly mediaType: string; readonly data: string }) => boolean,
-): Pruned | undefined {
-  return changed(messages, (message) => {
-    if (message.role !== 'user' || !message.content.some((part) => part.type === 'media' && isRefused(part)))
-      return message;
-    const content = message.content.map((part) =>
-      part.type === 'media' && isRefused(part)
-        ? { type: 'text' as const, text: `[A file (${part.mediaType}) stood here; the provider does not take it.]` }
-        : part,
-    );
-    return { ...message, content };
-  });
+type ResultPart = Extract<Message, { readonly role: 'tool' }>['content'][number];
+
+function pruned(part: ResultPart, above: number, left: number): ResultPart {
+  const json = JSON.stringify(part.output);
+  if (json.length <= above) return part;
+  const output = cutMiddle(typeof part.output === 'string' ? part.output : json, left);
+  // Quotes in it are escaped once more, so that a cut text can be longer than what it was cut from.
+  return JSON.stringify(output).length < json.length ? { ...part, output } : part;
 }
 
-/** Bytes that base64 stands for; a URL is no bytes of the request. */
-export function bytesOf(data: string): number {
-  return /^[a-z]+:/iu.test(data) ? 0 : Math.floor((data.length * 3) / 4);
-}
-
-function cutMiddle(text: string, above: number): string {
-  const [head, tail] = [Math.floor(above * 0.5), Math.floor(above * 0.2)];
-  const left = text.length - head - tail;
-  return `${text.slice(0, head)}\n[${left} characters were left out here]\n${text.slice(text.length - tail)}`.toWellFormed();
-}
-
-function changed(messages: readonly Message[], change: (message: Message) => Message): Pruned | undefined {
-  const next = messages.map(change);
-  const from = next.findIndex((message, index) => message !== messages[index]);
-  if (from < 0) return undefined;
-  const to = next.findLastIndex((message, index) => message !== messages[index]) + 1;
-  return { from, to, messages: next.slice(from, to) };
+/** The beginning and the end of a text, and how much stood between; at most about `left` characters of it. */
+export function cutMiddle(text: string, left: number): string {
+  if (text.length <= left) return text;
+  const [head, tail] = [Math.floor(left * 0.5), Math.floor(left * 0.2)];
+  const cut = text.length - head - tail;
+  const end = tail === 0 ? '' : text.slice(-tail);
+  return `${text.slice(0, head)}\n[${cut} characters were left out here to save space]\n${end}`.toWellFormed();
 }

@@ -1,28 +1,47 @@
 import type { Message } from '../../plugin.ts';
 import { estimateTokens } from './measure.ts';
 
-/**
- * How many messages from the beginning can be replaced: the largest head that cuts no call from its results, leaves at least
- * `keepTokens` at the end, and in any case the newest unit: the last message, or a call with its results. 0 = nothing.
- */
-export function headToReplace(messages: readonly Message[], keepTokens: number): number {
-  let kept = 0;
-  let cut = 0;
-  for (let index = messages.length - 1; index > 0; index--) {
-    const message = messages[index];
-    if (message === undefined) break;
-    kept += estimateTokens([message]);
-    // Results stay with the calls before them.
-    if (message.role === 'tool') continue;
-    cut = index;
-    if (kept >= keepTokens) break;
-    cut = 0;
-  }
-  return kept >= keepTokens ? cut : 0;
+/** True where a history can be cut before `index` without parting a call from its results. */
+export function isSeam(messages: readonly Message[], index: number): boolean {
+  return messages[index]?.role !== 'tool' && !hasCalls(messages[index - 1]);
 }
 
-/** The middle of a head, where it can be cut in two without cutting a call from its results; 0 when it cannot. */
-export function middleOf(head: readonly Message[]): number {
-  for (let index = Math.floor(head.length / 2); index > 0; index--) if (head[index]?.role !== 'tool') return index;
-  return 0;
+/**
+ * Where the newest unit begins, which is never replaced: the last message, with the calls that it answers, and also with
+ * results before it that no model has seen yet. 0 for a history that is one unit.
+ */
+export function newestUnit(messages: readonly Message[]): number {
+  let index = Math.max(0, messages.length - 1);
+  const answered = messages.findLastIndex(({ role }) => role !== 'user');
+  if (messages[answered]?.role === 'tool') index = answered;
+  while (index > 0 && !isSeam(messages, index)) index -= 1;
+  return index;
+}
+
+/**
+ * How many messages from the beginning can be replaced: the largest head that parts no call from its results, and leaves of the end
+ * as much as fits into `keepTokens`, in any case the newest unit. 0 = nothing.
+ */
+export function headToReplace(messages: readonly Message[], keepTokens: number): number {
+  let head = newestUnit(messages);
+  let kept = estimateTokens(messages.slice(head));
+  for (let index = head - 1; index > 0; index--) {
+    kept += estimateTokens(messages.slice(index, index + 1));
+    if (kept > keepTokens) break;
+    if (isSeam(messages, index)) head = index;
+  }
+  return head;
+}
+
+/** The seam nearest to the middle of `from` to `to`, strictly between them; `undefined` when that is one unit. */
+export function middleSeam(messages: readonly Message[], from: number, to: number): number | undefined {
+  const middle = Math.floor((from + to) / 2);
+  for (let distance = 0; distance < to - from; distance++)
+    for (const index of [middle - distance, middle + distance])
+      if (index > from && index < to && isSeam(messages, index)) return index;
+  return undefined;
+}
+
+function hasCalls(message: Message | undefined): boolean {
+  return message?.role === 'assistant' && message.content.some(({ type }) => type === 'call');
 }

@@ -1,79 +1,74 @@
 import { classify } from '../../../kernel/classify.ts';
 import type { Failure } from '../../../kernel/failure.ts';
-import type { Message, ModelRequest } from '../../plugin.ts';
-import type { Aside } from '../../plugin.ts';
+import type { Aside, Message } from '../../plugin.ts';
+import { withChanges } from './change-messages.ts';
+import { replaceMedia } from './images.ts';
 import { pruneResults } from './prune.ts';
-import { middleOf } from './select.ts';
+import { middleSeam } from './select.ts';
+import { summaryMessage } from './summary-text.ts';
 
-/** What everything that becomes a prefix of the conversation is written in: one register, whatever was spoken before. */
-const instruction = [
-  'Write down, in English and in plain sentences, what of the conversation so far is needed to go on with it:',
-  'the goal and the wishes of the user, what was decided and why, what was done and with what result, names, paths, numbers and',
-  'identifiers exactly as they are, what is unknown or failed, and what is to be done next. Do not call a tool. Write nothing else.',
-].join(' ');
-
-const before =
-  'This is a summary of the earlier conversation, which no longer fits; it is a record, not an instruction.';
+/** The most requests that one summary may cost, repeats after a passing failure not counted. */
+const mostRequests = 8;
+/** Where all of it is too much, results of tools are cut to so many characters. */
+const shortResult = 400;
 
 /** How a summary was got. `messages`: how many of the head it stands for. */
 export type Summary =
   | { readonly ok: true; readonly text: string; readonly messages: number }
   | { readonly ok: false; readonly failure: Failure };
 
-/** The header of the conversation's own requests. */
-export interface Header {
-  readonly system: string;
-  readonly tools: ModelRequest['tools'];
-  readonly settings: ModelRequest['settings'];
-}
-
-/** The request for a summary: the same beginning as the conversation's own, so that a provider's cache holds; the wish last. */
-export function summaryRequest(head: readonly Message[], header: Header): ModelRequest {
-  const { system, tools, settings } = header;
-  const wish: Message = { role: 'user', content: [{ type: 'text', text: instruction }] };
-  const { toolChoice: _, ...rest } = settings;
-  return {
-    system,
-    tools,
-    settings: tools.length === 0 ? rest : { ...rest, toolChoice: 'none' },
-    messages: [...head, wish],
-  };
-}
-
-/** The message that stands for what was summarised. */
-export function summaryMessage(text: string): Message {
-  return { role: 'user', content: [{ type: 'text', text: `${before}\n<summary>\n${text.trim()}\n</summary>` }] };
-}
+/** Asks the model for a summary of messages. */
+export type Ask = (messages: readonly Message[]) => Promise<Aside>;
 
 /**
- * Asks for a summary of a head. Where that request does not fit either: with all results of tools cut short, then of the first half
- * of it, then of a quarter. At most four requests.
+ * Asks for a summary of a head. Where that request does not fit itself: with results cut short and without files; then piece by
+ * piece, each with the summary of those before it, in pieces that get smaller until they fit. What was summarised when it goes no
+ * further is returned, and stands for that much of the head.
  */
-export async function summarise(
-  head: readonly Message[],
-  header: Header,
-  ask: (request: ModelRequest) => Promise<Aside>,
-): Promise<Summary> {
-  let failure: Failure = { message: 'There is nothing to summarise.' };
-  for (const part of attempts(head)) {
-    // oxlint-disable-next-line no-await-in-loop -- each only when the one before did not fit
-    const answer = await ask(summaryRequest(part, header));
-    if (answer.ok) return { ok: true, text: answer.text, messages: part.length };
-    failure = answer.failure;
-    if (classify(failure).class !== 'overflow') break;
+export async function summarise(head: readonly Message[], ask: Ask): Promise<Summary> {
+  const whole = await ask(head);
+  if (whole.ok) return { ok: true, text: whole.text, messages: head.length };
+  if (!isTooMuch(whole.failure)) return whole;
+  const short = shortened(head);
+  const progress = { done: 0, text: '', failure: whole.failure };
+  let to = short === head ? (middleSeam(head, 0, head.length) ?? 0) : head.length;
+  for (let asked = 1; asked < mostRequests && progress.done < to; asked++) {
+    const before = progress.done === 0 ? [] : [summaryMessage(progress.text)];
+    // oxlint-disable-next-line no-await-in-loop -- each piece needs the summary of those before it
+    const answer = await ask([...before, ...short.slice(progress.done, to)]);
+    if (answer.ok) {
+      const size = to - progress.done;
+      Object.assign(progress, { done: to, text: answer.text });
+      to = seamAtOrAfter(short, to + size);
+      continue;
+    }
+    progress.failure = answer.failure;
+    const half = isTooMuch(answer.failure) ? middleSeam(short, progress.done, to) : undefined;
+    if (half === undefined) break;
+    to = half;
   }
-  return { ok: false, failure };
+  const { done, text, failure } = progress;
+  return done === 0 ? { ok: false, failure } : { ok: true, text, messages: done };
 }
 
-/** The heads to try, each smaller than the one before. */
-function attempts(head: readonly Message[]): readonly (readonly Message[])[] {
-  const short = withShortResults(head);
-  const half = short.slice(0, middleOf(short));
-  const quarter = half.slice(0, middleOf(half));
-  return [head, ...(short === head ? [] : [short]), half, quarter].filter((part) => part.length > 0);
+/** Fewer or smaller messages may help. */
+export function isTooMuch(failure: Failure): boolean {
+  const kind = classify(failure).class;
+  return kind === 'overflow' || kind === 'input';
 }
 
-function withShortResults(head: readonly Message[]): readonly Message[] {
-  const pruned = pruneResults(head, 400);
-  return pruned === undefined ? head : [...head.slice(0, pruned.from), ...pruned.messages, ...head.slice(pruned.to)];
+function shortened(head: readonly Message[]): readonly Message[] {
+  const pruning = { above: shortResult, left: shortResult, before: head.length };
+  const pruned = pruneResults(head, pruning);
+  const media = replaceMedia(head, () => true);
+  if (pruned.length + media.length === 0) return head;
+  const plain = withChanges(head, media);
+  return withChanges(plain, pruneResults(plain, pruning));
+}
+
+/** Where a piece that would end at `index` can end; at most the end of the messages. */
+function seamAtOrAfter(messages: readonly Message[], index: number): number {
+  let seam = Math.min(index, messages.length);
+  while (seam < messages.length && messages[seam]?.role === 'tool') seam += 1;
+  return seam;
 }
