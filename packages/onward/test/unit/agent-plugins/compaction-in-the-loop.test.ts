@@ -270,6 +270,27 @@ describe('budgets', () => {
     expect([tool.inputs.length, rig.agent.status]).toEqual([calls, 'idle']);
   });
 
+  test('given less is old than what frames a summary, when it overflows, then no model is asked for one', async () => {
+    const model = createScriptedModel([[{ call: 'read' }], overflows]);
+    const rig = await startRig({ model, tools: [wordyTool('read', 10)], plugins: [plain()] });
+    const ended = await rig.settle(rig.agent.followup('go').ended);
+    expect(ended).toMatchObject({ kind: 'failed', class: 'overflow', failure: tooLong });
+    expect(model.requests).toHaveLength(2);
+    expect(recordsOf(await rig.events(), 'context-irreducible')).toHaveLength(1);
+  });
+
+  test('given a limit that leaves no request, when one overflows, then no summary is asked for, and the context is not called irreducible', async () => {
+    const model = createScriptedModel(['noted', overflows]);
+    const rig = await startRig({ model, plugins: [plain()], limits: { session: { attempts: 2 } } });
+    await speakLong(rig);
+    const ended = await rig.settle(rig.agent.followup('go').ended);
+    expect(ended).toMatchObject({ kind: 'failed', class: 'overflow', failure: tooLong });
+    const events = await rig.events();
+    expect(recordsOf(events, 'compaction.failed')).toHaveLength(1);
+    expect(recordsOf(events, 'context-irreducible')).toEqual([]);
+    expect(model.requests).toHaveLength(2);
+  });
+
   test('R52 given every request overflows, when a prompt runs, then one compaction is tried and no tool runs', async () => {
     const model = createScriptedModel((request) => (isSummary(request) ? 'short' : overflows));
     const rig = await startRig({ model, plugins: [plain()] });

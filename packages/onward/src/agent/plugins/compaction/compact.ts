@@ -100,6 +100,9 @@ async function summariseHead(
   const to = headToReplace(messages, keep);
   if (header === undefined || to === 0) return { because: 'there is nothing older than the newest part', floor: true };
   const head = messages.slice(0, to);
+  // What frames a summary is already as large: no request can help.
+  if (smaller('', head, undefined) === undefined)
+    return { because: 'what is older than the newest part is smaller than any summary of it', floor: true };
   const summary = await summarise(head, askPatiently(host, header, signal));
   if (!summary.ok)
     return {

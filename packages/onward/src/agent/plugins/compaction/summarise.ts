@@ -1,5 +1,5 @@
 import { classify } from '../../../kernel/classify.ts';
-import type { Failure } from '../../../kernel/failure.ts';
+import { type Failure, failureChain } from '../../../kernel/failure.ts';
 import type { Aside, Message } from '../../plugin.ts';
 import { withChanges } from './change-messages.ts';
 import { replaceMedia } from './images.ts';
@@ -54,7 +54,8 @@ export async function summarise(head: readonly Message[], ask: Ask): Promise<Sum
 /** Fewer or smaller messages may help. */
 export function isTooMuch(failure: Failure): boolean {
   const kind = classify(failure).class;
-  return kind === 'overflow' || kind === 'input';
+  // Of what is wrong with a request, its size may be behind a bare refusal; not behind a limit or a model that there is not.
+  return kind === 'overflow' || (kind === 'input' && failureChain(failure).some(({ status }) => isOfSize(status)));
 }
 
 function shortened(head: readonly Message[]): readonly Message[] {
@@ -71,4 +72,8 @@ function seamAtOrAfter(messages: readonly Message[], index: number): number {
   let seam = Math.min(index, messages.length);
   while (seam < messages.length && messages[seam]?.role === 'tool') seam += 1;
   return seam;
+}
+
+function isOfSize(status: number | undefined): boolean {
+  return status === 400 || status === 413 || status === 422;
 }
