@@ -79,7 +79,7 @@ test('R64 what a reader was shown of a result is there after the process was kil
   const place = await makePlace(true, {});
   const running = place.start();
   const seen = { over: false };
-  void running.report.then(() => {
+  void running.report.finally(() => {
     seen.over = true;
   });
   while (!seen.over) {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { CancelCause } from '../../../src/agent/agent-api.ts';
-import { createGate, type Gate } from '../../../src/testing/index.ts';
+import { createGate, createScriptedModel, type Gate } from '../../../src/testing/index.ts';
 import {
   endTestAgents,
   outline,
@@ -50,6 +50,17 @@ const places: { readonly [place: string]: (gate: Gate) => TestAgentOptions } = {
     },
   }),
   'the stream': (gate) => ({ script: [[{ gate }, 'late']] }),
+  'the stream of a model that ignores the signal': (gate) => ({
+    model: createScriptedModel(
+      [
+        async () => {
+          await gate.wait();
+          return 'late';
+        },
+      ],
+      { ignoresSignal: true },
+    ),
+  }),
   'a tool': (gate) => ({
     script: [[{ call: 'wait' }], 'done'],
     tools: [

@@ -120,13 +120,20 @@ describe('calls of one answer', () => {
     { what: 'says no', parallel: () => false },
   ])('A113 given a classifier that $what, when scheduled, then the call runs alone', async ({ parallel }) => {
     const { story, gateOf, tool } = gated();
-    for (const name of ['a', 'b', 'c']) gateOf(name).open();
     const odd = tool('odd', { parallel: parallel as boolean });
     const rig = await startTestAgent({
       script: [[call('read', 'a'), call('odd', 'b'), call('read', 'c')], 'done'],
       tools: [tool('read', { parallel: true }), odd],
     });
-    await rig.ask('go');
+    const asked = rig.agent.followup('go');
+    for (const [at, name] of ['a', 'b', 'c'].entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is tested
+      await until(() => story.length > 2 * at);
+      // oxlint-disable-next-line no-await-in-loop
+      await rounds();
+      gateOf(name).open();
+    }
+    await asked.ended;
     expect(story).toEqual(['start a', 'end a', 'start b', 'end b', 'start c', 'end c']);
   });
 
