@@ -12,6 +12,7 @@ import {
   spy,
   textOf,
   tooLong,
+  untilAsked,
   wordyTool,
 } from './compaction-kit.ts';
 import { backends, endRigs, type LoopRig, startRig } from './loop-rig.ts';
@@ -57,7 +58,7 @@ describe.each(backends)('a request that does not fit, with the journal in %s', (
     const rig = await startRig({ model: stuck, plugins: [plain()] }, backend);
     await speakLong(rig);
     void rig.agent.followup('go');
-    while (stuck.requests.length < 3) await rig.clock.advance(0);
+    await untilAsked(stuck, 3, rig);
     expect(recordsOf(await rig.events(), 'compaction.finished')).toEqual([]);
     const model = createScriptedModel([overflows, 'short', 'done', 'more']);
     const again = await rig.afterKill({ model, plugins: [plain()] });
@@ -195,7 +196,7 @@ describe('an overflow', () => {
     const rig = await startRig({ model, plugins: [plain()] });
     await speakLong(rig);
     const ended = rig.agent.followup('go').ended;
-    while (model.requests.length < 3) await rig.clock.advance(0);
+    await untilAsked(model, 3, rig);
     rig.agent.cancel();
     expect(await rig.settle(ended)).toMatchObject({ kind: 'cancelled' });
     expect([model.requests.length, model.open]).toEqual([3, 0]);
@@ -208,7 +209,7 @@ describe('disposal', () => {
     const rig = await startRig({ model, plugins: [plain()] });
     await speakLong(rig);
     const ended = rig.agent.followup('go').ended;
-    while (model.requests.length < 3) await rig.clock.advance(0);
+    await untilAsked(model, 3, rig);
     await rig.settle(Promise.resolve(rig.agent[Symbol.asyncDispose]()));
     expect(await rig.settle(ended)).toMatchObject({ kind: 'cancelled' });
     await rig.clock.advance(3_600_000);
@@ -220,7 +221,7 @@ describe('disposal', () => {
     const rig = await startRig({ model, plugins: [plain()] });
     await speakLong(rig);
     const ended = rig.agent.followup('go').ended;
-    while (model.requests.length < 3) await rig.clock.advance(0);
+    await untilAsked(model, 3, rig);
     await rig.settle(rig.agent.unload('compaction'));
     expect(await rig.settle(ended)).toMatchObject({ kind: 'failed', failure: tooLong });
     expect(await rig.settle(rig.agent.followup('on').ended)).toMatchObject({ kind: 'failed', failure: tooLong });

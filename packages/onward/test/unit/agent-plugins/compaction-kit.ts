@@ -2,8 +2,8 @@ import type { Message, ModelRequest, PluginHost } from '../../../src/agent/plugi
 import type { SessionEvent } from '../../../src/agent/session-events.ts';
 import type { Failure } from '../../../src/kernel/failure.ts';
 import type { AnyTool, Plugin } from '../../../src/library/agent/index.ts';
-import type { ScriptedItem } from '../../../src/testing/index.ts';
-import { recordingTool } from './loop-rig.ts';
+import type { ScriptedItem, ScriptedModel } from '../../../src/testing/index.ts';
+import { type LoopRig, recordingTool } from './loop-rig.ts';
 
 /** What Anthropic says of a request that does not fit, as the adapter reads it. */
 export const tooLong: Failure = { message: 'prompt is too long', status: 400, type: 'prompt_too_long' };
@@ -73,4 +73,11 @@ export function wordyTool(name: string, characters: number): AnyTool & { readonl
 /** `old old old ...`: text that must be gone after a compaction. */
 export function long(word: string, characters = 6_000): string {
   return `${word} `.repeat(Math.ceil(characters / (word.length + 1))).trim();
+}
+
+/** Waits until a model was asked so often, no timer let run; for a bounded number of rounds. */
+export async function untilAsked(model: ScriptedModel, times: number, { clock }: LoopRig): Promise<void> {
+  // oxlint-disable-next-line no-await-in-loop -- the loop is at work meanwhile
+  for (let round = 0; round < 2_000 && model.requests.length < times; round++) await clock.advance(0);
+  if (model.requests.length < times) throw new Error(`The model was asked ${model.requests.length} times only.`);
 }
