@@ -207,11 +207,12 @@ export class Driver {
     let result: TurnResult;
     const steered = new Set<string>();
     for (;;) {
-      if (!this.#disposed) await this.#closeLeftOver(start);
+      if (!this.#disposed && this.#isLeftOver(start)) await this.#closeLeftOver();
       const signal = this.#controller?.signal ?? AbortSignal.abort({ kind: 'dispose' });
       // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       result = await runTurn(this.#rt, start, { turn, chain: root, signal, steered });
-      if (result.kind !== 'retry' || this.#disposed) break;
+      // A cancel that comes when the failed turn is closed, and the next not yet open, is one of this chain, too.
+      if (result.kind !== 'retry' || this.#disposed || signal.aborted) break;
       const { of } = result;
       turn = this.#rt.log.state().turn + 1;
       start = { kind: 'new', trigger: { kind: 'retry', of }, commit: () => this.#commitAll() };
@@ -219,15 +220,24 @@ export class Driver {
     }
     stopClock();
     if (result.kind === 'left') return this.#finish();
-    if (result.kind === 'unrecorded' || (result.kind === 'over' && isTerminal(result.end.reason) && !this.#woken))
+    if (result.kind === 'unrecorded' || (result.kind === 'over' && isTerminal(result.end.reason) && !this.#isSentOn()))
       this.#parked = true;
     await this.#settle(prompt, result.kind === 'unrecorded' ? result.failure : undefined);
     this.#finish();
   }
 
+  /** What is queued need not wait behind a failure: input has come since, or somebody cancelled the rest of this chain only. */
+  #isSentOn(): boolean {
+    const reason = this.#controller?.signal.reason as AbortReason | undefined;
+    return this.#woken || reason?.kind === 'cancel';
+  }
+
+  #isLeftOver(start: TurnStart): boolean {
+    return start.kind === 'new' && this.#rt.log.state().open !== undefined;
+  }
+
   /** A turn that could not be closed when it ended is closed before the next one opens. */
-  async #closeLeftOver(start: TurnStart): Promise<void> {
-    if (start.kind === 'suspended' || this.#rt.log.state().open === undefined) return;
+  async #closeLeftOver(): Promise<void> {
     closeOpen(this.#rt.log, {}, { reason: 'interrupted' });
     await this.#rt.log.flush().catch(() => undefined);
   }
