@@ -218,6 +218,16 @@ describe('text that is none', () => {
     expect(await rig.stored()).toHaveLength(rig.seen.length);
   });
 
+  test('a text of nothing but blanks beside a call is left out, since a provider would refuse the history for it', async () => {
+    const rig = await startTestAgent({
+      script: [['\n\n', { call: 'look' }, '  '], 'done'],
+      tools: [testTool('look')],
+    });
+    expect(await rig.ask('go')).toMatchObject({ kind: 'done', text: 'done' });
+    expect(rig.model.refused).toEqual([]);
+    expect(outline(rig.agent.history())[1]).toBe('assistant: call look');
+  });
+
   test('half characters in the arguments of a call never reach the tool', async () => {
     let runs = 0;
     const model = oddly(() =>
