@@ -26,6 +26,29 @@ describe('a summary', () => {
     );
   });
 
+  test('A91 given the budget is used up by cutting results alone, when the overflow recurs, then no further summary is asked for', async () => {
+    const denied = [{ fail: { message: 'No summary today', status: 403, type: 'permission_error' } }] as const;
+    for (const overflow of [1, 2]) {
+      const model = createScriptedModel((request, nth) => {
+        if (isSummary(request)) return denied;
+        return nth === 2 ? [{ call: 'read' }] : nth > 3 ? overflows : 'noted';
+      });
+      const plugins = [compaction({ pressure: false, overflow })];
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const rig = await startRig({ model, tools: [wordyTool('read', 20_000)], plugins });
+      // oxlint-disable-next-line no-await-in-loop
+      await speakLong(rig);
+      // oxlint-disable-next-line no-await-in-loop
+      await rig.settle(rig.agent.followup('read').orThrow());
+      // oxlint-disable-next-line no-await-in-loop
+      const ended = await rig.settle(rig.agent.followup('go').ended);
+      expect(ended).toMatchObject({ kind: 'failed', class: 'overflow', failure: tooLong });
+      expect(sorted(model.requests).summaries).toHaveLength(overflow);
+      // oxlint-disable-next-line no-await-in-loop
+      await endRigs();
+    }
+  });
+
   test('R54 given the request for a summary overflows itself, when it is repeated, then each is shorter, and it recovers', async () => {
     const model = createScriptedModel((request, nth) => {
       if (!isSummary(request)) return textOf(request.messages).includes('one one') ? overflows : 'done';
