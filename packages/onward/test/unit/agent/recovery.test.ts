@@ -300,9 +300,16 @@ describe('a chain of retries', () => {
 
   test('A46 given a chain under way, when steering, context and a followup arrive, then the retry sees the first two at its opening, in order, and the followup waits for the whole chain', async () => {
     const gate = createGate();
-    const rig = await startTestAgent({
+    const opening: string[] = [];
+    const rig: TestAgent = await startTestAgent({
       script: [[{ gate }, { fail: overloaded }], down, 'three', 'four'],
-      on: { 'agent/request-error': () => retry },
+      on: {
+        'agent/request-error': () => retry,
+        'agent/pre-step': async ({ turn }, next) => {
+          if (turn === 2) opening.push(...outline(rig.host.history().messages));
+          await next();
+        },
+      },
     });
     const first = rig.agent.followup('a');
     await gate.entered;
@@ -315,6 +322,8 @@ describe('a chain of retries', () => {
     const seen = rig.model.requests.map(({ messages }) => outline(messages));
     expect(seen[0]).toEqual(['user: a']);
     expect(seen[1]).toEqual(['user: a', 'user: context', 'user: steering']);
+    // Committed at the opening, before anybody is asked about its first step.
+    expect(opening).toEqual(seen[1]);
     expect(seen[2]).toEqual(seen[1]);
     expect(seen[3]?.at(-1)).toBe('user: b');
   });
