@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
@@ -36,8 +36,10 @@ describe('the package as it would be published', () => {
     const target = join(home, 'node_modules/onward');
     mkdirSync(target, { recursive: true });
     execFileSync('tar', ['-xzf', join(home, report?.filename ?? ''), '-C', target, '--strip-components=1']);
-    for (const name of Object.keys(manifest.dependencies))
+    for (const name of Object.keys(manifest.dependencies)) {
+      mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true });
       symlinkSync(join(MODULES, name), join(home, 'node_modules', name));
+    }
   });
   afterAll(() => {
     rmSync(home, { recursive: true });
