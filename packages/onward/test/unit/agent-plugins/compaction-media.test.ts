@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { compaction } from '../../../src/agent/plugins/compaction/index.ts';
-import type { ModelRequest } from '../../../src/agent/plugin.ts';
+import type { ModelRequest, Plugin } from '../../../src/agent/plugin.ts';
 import type { Failure } from '../../../src/kernel/failure.ts';
 import { openAgent } from '../../../src/library/agent/index.ts';
 import { createScriptedModel, type ScriptedStep } from '../../../src/testing/index.ts';
@@ -35,6 +35,23 @@ describe('an image that the provider does not take', () => {
       { type: 'text', text: expect.stringMatching(/image\/png/u) as unknown },
     ]);
     expect(recordsOf(await rig.events(), 'compaction.started')).toMatchObject([{ why: 'media' }]);
+  });
+
+  test('R56 stops also where every attempt brings another image', async () => {
+    const bringing: Plugin = {
+      name: 'bringing',
+      setup(host) {
+        host.on('agent/request-error', async (_, next) => {
+          host.inject([image(300)]);
+          return await next();
+        });
+      },
+    };
+    const model = createScriptedModel((_, nth) => (nth > 20 ? 'done' : [{ fail: badImage }]));
+    const rig = await startRig({ model, plugins: [bringing, compaction({ pressure: false })] });
+    const ended = await rig.settle(rig.agent.followup([{ type: 'text', text: 'look' }, image(300)]).ended);
+    expect(ended).toMatchObject({ kind: 'failed', class: 'input', failure: badImage });
+    expect(model.requests.length).toBeLessThanOrEqual(3);
   });
 
   test('R56 costs its own requests only: what a summary used counts against the limits of the session', async () => {
