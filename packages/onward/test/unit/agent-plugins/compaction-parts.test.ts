@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Change, changesOf, withChanges } from '../../../src/agent/plugins/compaction/change-messages.ts';
 import { type CompactionOptions, resolveCompaction } from '../../../src/agent/plugins/compaction/compaction-options.ts';
+import { eitherSignal } from '../../../src/agent/plugins/compaction/either-signal.ts';
 import { compaction } from '../../../src/agent/plugins/compaction/index.ts';
 import { bytesOf, namesMedia, replaceMedia } from '../../../src/agent/plugins/compaction/images.ts';
 import { estimateTokens, requestTokens } from '../../../src/agent/plugins/compaction/measure.ts';
@@ -73,6 +74,8 @@ describe('what may be replaced', () => {
     expect(newestUnit([user('a'), calls('x'), results('r', 'x'), user('b'), user('c')])).toBe(1);
     expect(newestUnit([user('a'), says('b'), user('c')])).toBe(2);
     expect(newestUnit([user('a')])).toBe(0);
+    // A damaged history: the call has no results.
+    expect(newestUnit([user('a'), calls('x'), user('b')])).toBe(1);
     expect(newestUnit([])).toBe(0);
   });
 
@@ -238,6 +241,14 @@ describe('a summary whose own request does not fit', () => {
     );
   });
 
+  test('R54 that would take too many requests stands for the oldest part', async () => {
+    asked.length = 0;
+    const many = Array.from({ length: 64 }, (_, nth) => user(long(`question ${nth}`, 400)));
+    const summary = await summarise(many, within(1_600));
+    expect(asked).toHaveLength(8);
+    expect(summary).toMatchObject({ ok: true, messages: expect.toSatisfy((n: number) => n > 0 && n < 64) as number });
+  });
+
   test('is given up at once for a failure that fewer messages do not help', async () => {
     let count = 0;
     const summary = await summarise(head, async () => {
@@ -246,6 +257,36 @@ describe('a summary whose own request does not fit', () => {
     });
     expect([summary.ok, count]).toEqual([false, 1]);
     expect(isTooMuch({ message: '', status: 529 })).toBe(false);
+  });
+});
+
+describe('one signal for several', () => {
+  test('aborts with the first of them, also with one that has aborted before, and with its reason', async () => {
+    const [turn, lifetime] = [new AbortController(), new AbortController()];
+    const seen = await eitherSignal([turn.signal, lifetime.signal], async (signal) => {
+      lifetime.abort('unloaded');
+      return await Promise.resolve([signal.aborted, signal.reason]);
+    });
+    expect(seen).toEqual([true, 'unloaded']);
+    const late = await eitherSignal(
+      [turn.signal, lifetime.signal],
+      async ({ aborted }) => await Promise.resolve(aborted),
+    );
+    expect(late).toBe(true);
+  });
+
+  test('leaves no listener behind, also when what it ran threw', async () => {
+    const { signal } = new AbortController();
+    const listeners = new Set<unknown>();
+    const counting = {
+      aborted: signal.aborted,
+      reason: undefined,
+      addEventListener: (_: 'abort', listener: () => void) => void listeners.add(listener),
+      removeEventListener: (_: 'abort', listener: () => void) => void listeners.delete(listener),
+    };
+    const run = async (): Promise<never> => await Promise.reject(new Error(`${listeners.size} listening`));
+    await expect(eitherSignal([counting], run)).rejects.toThrow('1 listening');
+    expect(listeners.size).toBe(0);
   });
 });
 

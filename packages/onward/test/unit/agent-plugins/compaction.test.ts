@@ -100,7 +100,7 @@ describe('after an overflow', () => {
     const { session, asides, fail } = start();
     const before = [...session.messages];
     await fail();
-    expect(asides[0]).toMatchObject({ system: 'be kind', tools: [], settings: {} });
+    expect({ ...asides[0], messages: [] }).toEqual({ system: 'be kind', tools: [], settings: {}, messages: [] });
     expect(asides[0]?.messages.slice(0, -1)).toEqual(before.slice(0, 3));
     expect(textOf(asides[0]?.messages.slice(-1) ?? [])).toContain('in English');
   });
@@ -224,7 +224,7 @@ describe('after an overflow', () => {
   });
 
   test('A95 a history that was changed meanwhile is left as it is', async () => {
-    const { session, fail } = start({
+    const { session, fail, data } = start({
       aside: (_request, _nth, inner) => {
         inner.messages.splice(0, 1);
         inner.generation += 1;
@@ -234,6 +234,7 @@ describe('after an overflow', () => {
     // Somebody made it smaller: that is a reason to try again.
     expect(await fail()).toEqual(retry);
     expect(session.messages).toEqual(conversation().slice(1));
+    expect(data('compaction.finished')).toMatchObject([{ complete: false, because: 'the history changed meanwhile' }]);
   });
 
   test('A95 records and messages that came meanwhile change nothing', async () => {
@@ -366,6 +367,64 @@ describe('after an overflow', () => {
     expect(session.generation).toBe(1);
   });
 
+  test('a cancel while it is pruned prevents the request for a summary', async () => {
+    const turn = new AbortController();
+    const messages = [user('a'), calls('x'), results(long('large', 5_000), 'x'), ...conversation()];
+    const { session, asides, fail } = start({ messages });
+    session.load({
+      name: 'watch',
+      setup: (host) => void host.observe(({ type }) => void (type === 'history.replaced' && turn.abort())),
+    });
+    expect(await fail(overflow, { signal: turn.signal })).toBeUndefined();
+    expect([session.generation, asides.length]).toEqual([1, 0]);
+  });
+
+  test('a cancel ends the wait for another summary at once', async () => {
+    const turn = new AbortController();
+    const { session, asides } = start({ aside: () => ({ ok: false, failure: { message: 'busy', status: 529 } }) });
+    const answer = session.fail({ failure: overflow, signal: turn.signal });
+    while (session.clock.pending().length === 0) await session.clock.advance(0);
+    turn.abort();
+    expect(await answer).toBeUndefined();
+    expect([asides.length, session.clock.pending()]).toEqual([1, []]);
+  });
+
+  test('a summary that was cut or refused is not asked for again', async () => {
+    const { asides, fail } = start({ aside: () => ({ ok: false, failure: { message: 'cut', stop: 'max_tokens' } }) });
+    expect(await fail()).toBeUndefined();
+    expect(asides).toHaveLength(1);
+  });
+
+  test('what could be summarised only in part may be so again, within the budget', async () => {
+    const messages = Array.from({ length: 4 }, (_, nth) => [user(`q${nth}`), says(long(`a${nth}`, 400))]).flat();
+    const { session, fail, data } = start({
+      overflow: 2,
+      messages: [...messages, user('now')],
+      aside: (_request, nth) => {
+        if (nth === 1) return { ok: false, failure: overflow };
+        return nth === 3 ? { ok: false, failure: { message: 'no', status: 401 } } : { ok: true, text: 'so far' };
+      },
+    });
+    expect(await fail()).toEqual(retry);
+    session.open('retry');
+    expect(await fail()).toEqual(retry);
+    expect(session.messages).toHaveLength(2);
+    expect(data('compaction.finished')).toMatchObject([
+      { complete: false, because: 'only the oldest part could be summarised' },
+      { complete: true },
+    ]);
+  });
+
+  test('R54 files that the request for a summary is refused for are left out of it', async () => {
+    const { session, asides, fail } = start({
+      messages: [image('AAAA', long('look', 400)), ...conversation()],
+      aside: ({ messages }) =>
+        textOf(messages).includes('"media"') ? { ok: false, failure: imageRefused } : { ok: true, text: 'seen' },
+    });
+    expect(await fail()).toEqual(retry);
+    expect([session.messages.length, asides.length]).toEqual([3, 2]);
+  });
+
   test('nothing is done where the turn was cancelled before, or no request was ever made', async () => {
     const cancelled = start();
     expect(await cancelled.fail(overflow, { signal: AbortSignal.abort() })).toBeUndefined();
@@ -433,6 +492,17 @@ describe('under pressure', () => {
     session.emit('answer.completed', { turn: 1, step: 1, blocks: 0, finish: 'stop', usage });
     await preStep();
     expect(session.generation).toBe(1);
+    // What was counted is no longer there.
+    session.messages.push(user(long('more', 400)));
+    await preStep();
+    expect(session.generation).toBe(1);
+  });
+
+  test('what came from a cache of the provider counts, where it is counted apart', async () => {
+    const { session, preStep } = start({ ...fills, contextTokens: 100_000 });
+    session.emit('step.opened', { turn: 1, step: 1, model: 'test/one', messages: 4, generation: 0 });
+    const usage = { inputTokens: 12, cacheReadTokens: 80_000, cacheWriteTokens: 4_000 };
+    session.emit('answer.completed', { turn: 1, step: 1, blocks: 0, finish: 'stop', usage });
     await preStep();
     expect(session.generation).toBe(1);
   });
@@ -529,6 +599,19 @@ describe('a refused file', () => {
     expect(await fail(imageRefused)).toBeUndefined();
   });
 
+  test('R56 has two repairs in a row and no more, however many files come', async () => {
+    const { session, fail } = start({ messages: [] });
+    const actions: unknown[] = [];
+    for (let nth = 0; nth < 4; nth++) {
+      session.messages.push(image(large));
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      actions.push(await fail(imageRefused));
+    }
+    expect(actions).toEqual([retry, retry, undefined, undefined]);
+    session.commitAnswer();
+    expect(await fail(imageRefused)).toEqual(retry);
+  });
+
   test('R57 is found by its size where a refusal names no file', async () => {
     const { session, fail } = start({ messages: [image(large), user('b')] });
     expect(await fail({ message: 'bad', status: 400 })).toEqual(retry);
@@ -558,14 +641,14 @@ describe('a refused file', () => {
 });
 
 test('unloading the plugin ends a summary that it waits for', async () => {
-  const { session } = start({
+  const { session, data } = start({
     aside: async (_request, _nth, inner) => {
       await inner.unload('compaction');
       return { ok: false, failure: { message: 'busy', status: 529 } };
     },
   });
   expect(await session.fail({ failure: overflow })).toBeUndefined();
-  expect(session.clock.pending()).toEqual([]);
+  expect([session.clock.pending(), data('summary.waiting')]).toEqual([[], []]);
 });
 
 const act = fc.oneof(
