@@ -133,7 +133,7 @@ export class OpenAgent implements Agent {
     const { rt } = this.#parts;
     if (this.#disposing !== undefined)
       throw new OnwardError('agent/disposed', `Agent ${rt.id} is disposed.`, { next: ['Open it again.'] });
-    if (rt.log.lost())
+    if (this.#parts.driver.lost)
       throw new OnwardError('session/lost-lease', `Another process has taken over ${rt.log.stream}.`, { place: rt.id });
     const data = { id: rt.ids.uuid(), kind, content: takeContent(content), ...(from === undefined ? {} : { from }) };
     rt.log.add(sessionEvent('message.accepted', data));

@@ -93,7 +93,7 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
   try {
     plugAll(options.plugins ?? [], { rt, agent, plugged: parts.plugins });
     const found = await begin(rt, options, opening);
-    void keepLease(journal, lease, { clock, signal: lifetime.signal, lost: () => driver.abort({ kind: 'dispose' }) });
+    void keepLease(journal, lease, { clock, signal: lifetime.signal, lost: () => driver.lose() });
     // A medium that cannot be followed cannot be written either, and that is said where it is written.
     followInbox(rt, lifetime.signal, (cause) => agent.cancel(cause)).catch(() => undefined);
     if (log.state().queue.length > 0) driver.park();

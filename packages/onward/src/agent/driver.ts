@@ -28,6 +28,7 @@ export class Driver {
   readonly #waiters = new Set<() => void>();
   /** Input came after the turn under way was closed: it does not wait behind that turn's failure. */
   #woken = false;
+  #lost = false;
   /** The prompt whose admission is under way: input given now reaches its turn. */
   #admitting = false;
 
@@ -84,6 +85,18 @@ export class Driver {
   abort(reason: AbortReason): void {
     if (this.#controller !== undefined && !this.#controller.signal.aborted)
       this.#controller.abort(Object.freeze(reason));
+  }
+
+  /** Another process has the session: what runs is told to stop, and nobody waits here any more for what is queued. */
+  lose(): void {
+    this.#lost = true;
+    this.abort({ kind: 'dispose' });
+    if (this.#running === undefined) this.#giveUp();
+  }
+
+  /** True once another process is known to have the session. */
+  get lost(): boolean {
+    return this.#lost || this.#rt.log.lost();
   }
 
   get active(): boolean {
@@ -145,10 +158,18 @@ export class Driver {
       }
       // oxlint-disable-next-line no-await-in-loop
       await this.#rt.log.flush().catch(() => undefined);
-    } while (!this.#disposed && !this.#parked && this.#rt.log.state().queue.length > 0 && !this.#rt.log.lost());
+    } while (!this.#disposed && !this.#parked && this.#rt.log.state().queue.length > 0 && !this.lost);
     this.#running = undefined;
+    if (this.lost) this.#giveUp();
     this.#setStatus(this.#rt.log.state().queue.length > 0 ? 'parked' : 'idle');
     this.#rest();
+  }
+
+  #giveUp(): void {
+    const { turn, prompts } = this.#rt.log.state();
+    const failure = { message: `Another process has taken over ${this.#rt.log.stream}.`, code: 'session/lost-lease' };
+    const end = { kind: 'failed' as const, turn, failure, class: classify(failure).class };
+    for (const [id, prompt] of prompts) if (prompt.state !== 'ended') this.#handles.settle(id, end);
   }
 
   async #runPrompt(id: string): Promise<void> {
@@ -207,7 +228,12 @@ export class Driver {
     let result: TurnResult;
     const steered = new Set<string>();
     for (;;) {
-      if (!this.#disposed && this.#isLeftOver(start)) await this.#closeLeftOver();
+      // oxlint-disable-next-line no-await-in-loop -- what is open on record must not be taken for the turn that begins
+      const failure = !this.#disposed && this.#isLeftOver(start) ? await this.#closeLeftOver() : undefined;
+      if (failure !== undefined) {
+        result = { kind: 'unrecorded', failure };
+        break;
+      }
       const signal = this.#controller?.signal ?? AbortSignal.abort({ kind: 'dispose' });
       // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       result = await runTurn(this.#rt, start, { turn, chain: root, signal, steered });
@@ -236,10 +262,15 @@ export class Driver {
     return start.kind === 'new' && this.#rt.log.state().open !== undefined;
   }
 
-  /** A turn that could not be closed when it ended is closed before the next one opens. */
-  async #closeLeftOver(): Promise<void> {
+  /** A turn that could not be closed when it ended is closed before the next one opens. Returns why it still cannot be. */
+  async #closeLeftOver(): Promise<Failure | undefined> {
     closeOpen(this.#rt.log, {}, { reason: 'interrupted' });
-    await this.#rt.log.flush().catch(() => undefined);
+    try {
+      await this.#rt.log.flush();
+      return undefined;
+    } catch (error) {
+      return toFailure(error, this.#rt.clock.now());
+    }
   }
 
   #commitAll(): void {

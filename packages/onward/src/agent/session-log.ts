@@ -207,8 +207,10 @@ class Log implements SessionLog {
       if (this.#lost) throw lostLease(lease.stream);
       await this.#append(events, also);
     } catch (error) {
-      await this.#takeBack(events, error);
-      throw error;
+      if (this.#lost || !(await this.#isStored(events))) {
+        await this.#takeBack(events, error);
+        throw error;
+      }
     }
     this.#durable += events.length;
     for (const listener of this.#durableListeners) listener(events);
@@ -234,8 +236,23 @@ class Log implements SessionLog {
     if (appended.ok) return;
     const { refusal } = appended;
     if (refusal.stream !== lease.stream) throw refused(refusal.stream);
+    if (refusal.kind === 'stale-position' && (await this.#isStored(events))) return;
     this.#lost = true;
     throw lostLease(lease.stream);
+  }
+
+  /**
+   * True when the append was stored although its answer was lost: nobody else writes under this epoch, and a batch is stored as a
+   * whole. Without that, what is on record would be done again or be called a failure.
+   */
+  async #isStored(events: readonly SessionEvent[]): Promise<boolean> {
+    if (events.length === 0) return false;
+    const { journal, lease } = this.#parts;
+    const behind = await journal.read(lease.stream, this.#durable).catch(() => []);
+    return (
+      behind.length === events.length &&
+      behind.every(({ type, epoch }, index) => type === events[index]?.type && epoch === lease.epoch)
+    );
   }
 
   async #withBlobs(events: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
