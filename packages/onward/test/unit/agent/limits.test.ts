@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { llmRetry } from '../../../src/agent/plugins/llm-retry/index.ts';
 import type { Allowance, AnyTool } from '../../../src/agent/tool.ts';
 import { createGate, type ScriptedItem } from '../../../src/testing/index.ts';
-import { endTestAgents, outline, settle, startTestAgent, testTool, until } from './start-test-agent.ts';
+import { endTestAgents, outline, rounds, settle, startTestAgent, testTool, until } from './start-test-agent.ts';
 
 afterEach(endTestAgents);
 
@@ -46,7 +46,12 @@ describe('R137 given a limit of 150 tool calls', () => {
 
   test('and answers with many calls side by side, when the limit falls inside a batch, then no call beyond it runs and all have results', async () => {
     let ran = 0;
-    const look = testTool('look', () => (ran += 1), { parallel: true });
+    const body = async (): Promise<number> => {
+      const nth = (ran += 1);
+      await rounds(1);
+      return nth;
+    };
+    const look = testTool('look', body, { parallel: true });
     const rig = await startTestAgent({
       script: () => Array.from({ length: 7 }, () => ({ call: 'look' })),
       tools: [look],
