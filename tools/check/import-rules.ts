@@ -96,6 +96,8 @@ export const importRules: ImportRules = {
     { id: 'mcp', files: 'mcp/**', may: LOOPS, node: true },
     { id: 'ai-sdk', files: 'ai-sdk/**', may: [...LOOPS, 'models/*', 'models/ai-sdk/**', 'processes/**'], node: true },
     { id: 'web', files: 'web/**', may: LOOPS, node: true },
+    // Reads events, and the shape of a plugin's record; nothing of it runs in the loop.
+    { id: 'telemetry', files: 'telemetry/**', may: [KERNEL, 'agent/**'], node: false },
     { id: 'lab', files: 'lab/**', may: [], node: true },
     { id: 'testing', files: 'testing/**', may: [KERNEL, ...contracts], node: true },
     { id: 'root', files: 'index.ts', may: [KERNEL, ...VIEWS], node: false },
@@ -120,6 +122,7 @@ export const importRules: ImportRules = {
     { id: 'speaks-acp', module: '@agentclientprotocol/sdk', only: ['acp/**', 'supervisor/adapters/acp/**'] },
     { id: 'speaks-mcp', module: '@modelcontextprotocol/server', only: ['mcp/**'] },
     { id: 'speaks-ai-sdk', module: '@ai-sdk/provider', only: ['models/ai-sdk/**', 'ai-sdk/**'] },
+    { id: 'speaks-otel', module: '@opentelemetry/api', only: ['telemetry/**'] },
     { id: 'serves-web', module: 'hono', only: ['web/**'] },
     { id: 'serves-web-on-node', module: '@hono/node-server', only: ['web/**'] },
     { id: 'reads-yaml', module: 'yaml', only: ['cli/**', 'orchestrator/**'] },
