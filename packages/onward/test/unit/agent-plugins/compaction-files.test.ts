@@ -27,6 +27,12 @@ const history = fc
   .array(exchange, { minLength: 1, maxLength: 8 })
   .map((parts): readonly Message[] => [...parts.flat(), { role: 'user', content: [{ type: 'text', text: 'next' }] }]);
 
+type Part = Message['content'][number];
+
+function parts(messages: readonly Message[]): readonly Part[] {
+  return messages.flatMap<Part>(({ content }) => content);
+}
+
 test('replacing files never makes a history larger, parts no call from its results, and leaves what is within the limit', () => {
   fc.assert(
     fc.property(history, fc.integer({ min: 0, max: 1_600 }), (messages, limit) => {
@@ -40,9 +46,7 @@ test('replacing files never makes a history larger, parts no call from its resul
       expect(estimateTokens(changed)).toBeLessThanOrEqual(estimateTokens(messages));
       const request = { system: '', tools: [], settings: {} };
       expect(historyFaults({ ...request, messages: changed })).toEqual([]);
-      const keep = (kept: Message['content'][number]): boolean => kept.type !== 'media' || bytesOf(kept) <= limit;
-      const parts = (all: readonly Message[]): readonly Message['content'][number][] =>
-        all.flatMap(({ content }) => content);
+      const keep = (kept: Part): boolean => kept.type !== 'media' || bytesOf(kept) <= limit;
       const goes = parts(messages).map((before) => !keep(before));
       expect(parts(changed).map((now, nth) => now !== parts(messages)[nth])).toEqual(goes);
       expect(parts(changed).every(keep)).toBe(true);
