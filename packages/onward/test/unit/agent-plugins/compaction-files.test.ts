@@ -25,7 +25,10 @@ const exchange = fc
   ]);
 const history = fc
   .array(exchange, { minLength: 1, maxLength: 8 })
-  .map((parts): readonly Message[] => [...parts.flat(), { role: 'user', content: [{ type: 'text', text: 'next' }] }]);
+  .map((exchanges): readonly Message[] => [
+    ...exchanges.flat(),
+    { role: 'user', content: [{ type: 'text', text: 'next' }] },
+  ]);
 
 type Part = Message['content'][number];
 
