@@ -18,7 +18,10 @@ export function takeContent(content: string | UserContent): UserContent {
         throw bad(at, 'needs mediaType and data');
     } else throw bad(`${at}.type`, "must be 'text' or 'media'");
   }
-  return deepFreeze(JSON.parse(JSON.stringify(content)) as UserContent);
+  // Providers refuse a text without a word, and it would stay in the history: each later request would fail as well.
+  const said = content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
+  if (said.length === 0) throw bad('$', 'has no word in it');
+  return deepFreeze(JSON.parse(JSON.stringify(said)) as UserContent);
 }
 
 function bad(place: string, what: string): OnwardError {

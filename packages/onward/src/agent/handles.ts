@@ -99,8 +99,30 @@ function textOrThrow(settlement: Settlement): string {
   if (settlement.kind === 'done') return settlement.text;
   throw new OnwardError(`agent/${settlement.kind}`, sentenceOf(settlement), {
     cause: settlement,
-    ...(settlement.kind === 'waiting' ? { next: [`Answer question ${settlement.question.id}.`] } : {}),
+    next: nextOf(settlement),
   });
+}
+
+function nextOf(settlement: Exclude<Settlement, { readonly kind: 'done' }>): readonly string[] {
+  switch (settlement.kind) {
+    case 'waiting':
+      return [`Answer question ${settlement.question.id}.`];
+    case 'incomplete':
+      return ['Raise settings.maxOutputTokens, or ask for the rest with another followup.'];
+    case 'limit':
+      return [`Raise ${settlement.unit} in the limits of the agent.`];
+    case 'failed':
+      return settlement.retryAt === undefined
+        ? []
+        : [`Send it again after ${new Date(settlement.retryAt).toISOString()}.`];
+    case 'cancelled':
+    case 'blocked':
+      return [];
+    case 'interrupted':
+      return ['Look at the history, then send a prompt to go on.'];
+    default:
+      return assertNever(settlement, 'a settlement');
+  }
 }
 
 function sentenceOf(settlement: Exclude<Settlement, { readonly kind: 'done' }>): string {

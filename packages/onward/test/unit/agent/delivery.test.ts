@@ -255,6 +255,27 @@ test.each([
   },
 );
 
+test.each([
+  ['an empty text', ''],
+  ['a text of blanks', ' \n\t'],
+  ['only blank parts', [{ type: 'text' as const, text: '' }]],
+])('%s is refused at once: a provider would refuse it, and each later request with it', async (_, content) => {
+  const rig = await startTestAgent();
+  for (const verb of ['followup', 'steer', 'inject'] as const)
+    expect(() => rig.agent[verb](content)).toThrow(expect.objectContaining({ code: 'agent/bad-content' }));
+  await rig.agent.whenIdle();
+  expect([rig.data('message.accepted'), rig.agent.status]).toEqual([[], 'idle']);
+});
+
+test('blank parts beside others are left out of the message', async () => {
+  const rig = await startTestAgent();
+  await rig.agent.followup([
+    { type: 'text', text: ' ' },
+    { type: 'text', text: 'a' },
+  ]).ended;
+  expect(rig.data('message.accepted').map(({ content }) => content)).toEqual([[{ type: 'text', text: 'a' }]]);
+});
+
 test('A13 given a listener of the status that throws, when a turn runs, then both transitions happen and who waits goes on', async () => {
   const rig = await startTestAgent({
     onStatus: () => {
