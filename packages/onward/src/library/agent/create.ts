@@ -48,6 +48,7 @@ export interface OpenAgentOptions extends Omit<CreateAgentOptions, 'id' | 'journ
 
 /** Begins a session. Throws `agent/bad-...` with the place for bad options, `session/exists` for an id that is taken. */
 export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
+  if (options.journal !== undefined) checkJournal(options.journal);
   const id = options.id === undefined ? (options.ports?.ids ?? systemIds).uuid() : options.id;
   checkId(id);
   return await startAgent(withRecovery(options), depsOf(options), { id, expect: 'new', recover: false });
@@ -59,10 +60,19 @@ export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
  */
 export async function openAgent(id: string, options: OpenAgentOptions): Promise<Agent> {
   checkId(id);
+  checkJournal(options.journal);
   return await startAgent(withRecovery(options), depsOf(options), {
     id,
     expect: 'existing',
     recover: options.recover === true,
+  });
+}
+
+function checkJournal(journal: Partial<Journal> | undefined): void {
+  if (typeof journal?.append === 'function') return;
+  throw new OnwardError('agent/bad-option', 'journal must be a journal that is open.', {
+    place: 'journal',
+    next: ["Give what openJournal('agent.db') resolves to."],
   });
 }
 

@@ -51,9 +51,8 @@ export {
 } from '../../effects/index.ts';
 export type { Answer, Question, QuestionState } from '../../kernel/question.ts';
 export type { Message, Model, ModelPart, ModelRequest, ModelSettings, Usage } from '../../models/model.ts';
-export { createMemoryJournal } from '../../stores/memory/index.ts';
 export { openSqliteJournal } from '../../stores/sqlite/index.ts';
-export { answer, openJournal } from './journal.ts';
+export { answer, createMemoryJournal, openJournal } from './journal.ts';
 
 /**
  * Does something once, or leaves it known to be unknown, without our loop: intent before the call, receipt after it, and a

@@ -1,6 +1,7 @@
 import { type AnswerInput, answerQuestion, type AnswerResult } from '../../effects/index.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { systemClock, systemRandom } from '../../processes/index.ts';
+import { createMemoryJournal as createJournal, type MemoryJournalOptions } from '../../stores/memory/index.ts';
 import { openSqliteJournal } from '../../stores/sqlite/index.ts';
 
 /**
@@ -9,6 +10,11 @@ import { openSqliteJournal } from '../../stores/sqlite/index.ts';
  */
 export async function openJournal(path: string): Promise<Journal> {
   return await openSqliteJournal({ path, clock: systemClock, random: systemRandom });
+}
+
+/** A journal that ends with the process, for tests and for questions that are answered in it. Default clock: the machine's. */
+export function createMemoryJournal(options: Partial<MemoryJournalOptions> = {}): Journal {
+  return createJournal({ clock: systemClock, ...options });
 }
 
 /** Answers a question, from any process that has the journal open. The first answer wins; a later one hears which it was. */
