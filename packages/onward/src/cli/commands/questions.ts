@@ -78,12 +78,19 @@ async function wholeId(journal: Journal, wanted: string): Promise<string> {
   if (ids.includes(wanted)) return wanted;
   const found = wanted.length < 4 ? [] : ids.filter((id) => id.startsWith(wanted) || id.endsWith(wanted));
   if (found.length === 1 && found[0] !== undefined) return found[0];
-  throw unknown(wanted);
+  throw found.length === 0 ? unknown(wanted) : ambiguous(wanted, found.length);
 }
 
 function unknown(wanted: string): OnwardError {
-  return new OnwardError('cli/unknown-question', `There is no question ${JSON.stringify(wanted)}, or more than one.`, {
+  return new OnwardError('cli/unknown-question', `There is no question ${JSON.stringify(wanted)}.`, {
     place: wanted,
-    next: ['onward questions'],
+    next: ['onward questions', 'At least four characters of its id, from the beginning or the end.'],
+  });
+}
+
+function ambiguous(wanted: string, count: number): OnwardError {
+  return new OnwardError('cli/unknown-question', `${JSON.stringify(wanted)} fits ${count} questions.`, {
+    place: wanted,
+    next: ['onward questions', 'More of its id; the end tells questions of one moment apart.'],
   });
 }
