@@ -7,17 +7,24 @@ import {
   createFixedIds,
   createFixedRandom,
   createScriptedModel,
+  type FakeClock,
   type ModelScript,
   testHash,
 } from '../../../src/testing/index.ts';
 
-/** A tracer whose spans stay in memory. */
-export function createTraces(): { readonly tracer: Tracer; spans(): readonly ReadableSpan[] } {
+/** Spans that stay in memory. */
+export interface Traces {
+  readonly tracer: Tracer;
+  /** In the order in which they began; those of one moment in the order in which they ended. */
+  readonly spans: () => readonly ReadableSpan[];
+}
+
+/** A real tracer without a collector. */
+export function createTraces(): Traces {
   const exporter = new InMemorySpanExporter();
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
   return {
     tracer: provider.getTracer('test'),
-    // In the order in which they began; the exporter has them in the order in which they ended.
     spans: () => exporter.getFinishedSpans().toSorted((a, b) => msOf(a.startTime) - msOf(b.startTime)),
   };
 }
@@ -49,14 +56,13 @@ export function at(spans: readonly ReadableSpan[], turn: number, step?: number):
 /** Runs one prompt of a real agent on a fake clock, traced from its beginning to the end of the agent. */
 export async function traced(
   script: ModelScript,
-  options: Omit<CreateAgentOptions, 'model' | 'ports'> & { readonly prompt?: string } = {},
+  options: Omit<CreateAgentOptions, 'model' | 'ports'> & { readonly prompt?: string; readonly clock?: FakeClock } = {},
 ): Promise<{
   readonly spans: readonly ReadableSpan[];
   readonly events: readonly AgentEvent[];
   readonly start: number;
 }> {
-  const clock = createFakeClock();
-  const { prompt = 'Go.', ...own } = options;
+  const { prompt = 'Go.', clock = createFakeClock(), ...own } = options;
   const ports = { clock, random: createFixedRandom(), ids: createFixedIds(), hash: testHash };
   const model = createScriptedModel(script, { id: 'acme/large-1' });
   const agent = await createAgent({ id: 's', ...own, model, ports });
