@@ -3,10 +3,10 @@ import { classify } from '../kernel/classify.ts';
 import { toFailure } from '../models/to-failure.ts';
 import type { AgentStatus, FinalSettlement } from './agent-api.ts';
 import { type AbortReason, closeOpen, endOfFailure } from './close-turn.ts';
-import { takeContent } from './content.ts';
 import type { Handles } from './handles.ts';
 import { messageOf } from './prepare-call.ts';
 import type { Admission } from './plugin.ts';
+import { readAdmission } from './read-admission.ts';
 import { offer, runTurn, type TurnResult, type TurnStart } from './run-turn.ts';
 import type { Runtime } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
@@ -142,19 +142,11 @@ export class Driver {
     this.#setStatus('running');
     do {
       if (this.#disposed) break;
-      if (this.#suspended !== undefined) {
-        this.#suspended = undefined;
+      try {
         // oxlint-disable-next-line no-await-in-loop -- one piece of work after the other
-        await this.#resumeSuspended();
-      } else if (this.#crashed !== undefined) {
-        const crashed = this.#crashed;
-        this.#crashed = undefined;
-        // oxlint-disable-next-line no-await-in-loop
-        await this.#offerCrash(crashed);
-      } else {
-        const next = this.#parked ? undefined : this.#rt.log.state().queue[0];
-        // oxlint-disable-next-line no-await-in-loop
-        if (next !== undefined && !this.#disposed) await this.#runPrompt(next.id);
+        await this.#runNext();
+      } catch (error) {
+        this.#breakOff(error);
       }
       // oxlint-disable-next-line no-await-in-loop
       await this.#rt.log.flush().catch(() => undefined);
@@ -163,6 +155,31 @@ export class Driver {
     if (this.lost) this.#giveUp();
     this.#setStatus(this.#rt.log.state().queue.length > 0 ? 'parked' : 'idle');
     this.#rest();
+  }
+
+  async #runNext(): Promise<void> {
+    if (this.#suspended !== undefined) {
+      this.#suspended = undefined;
+      await this.#resumeSuspended();
+    } else if (this.#crashed !== undefined) {
+      const crashed = this.#crashed;
+      this.#crashed = undefined;
+      await this.#offerCrash(crashed);
+    } else {
+      const next = this.#parked ? undefined : this.#rt.log.state().queue[0];
+      if (next !== undefined) await this.#runPrompt(next.id);
+    }
+  }
+
+  /** The log refuses even what should end a prompt, e.g. since the fold of a plugin throws at it: that prompt has failed. */
+  #breakOff(error: unknown): void {
+    this.#parked = true;
+    this.#admitting = false;
+    this.#finish();
+    const { turn, queue, chain, open } = this.#rt.log.state();
+    const id = open === undefined ? queue[0]?.id : chain?.prompt;
+    const failure = toFailure(error, this.#rt.clock.now());
+    if (id !== undefined) this.#handles.settle(id, { kind: 'failed', turn, failure, class: classify(failure).class });
   }
 
   #giveUp(): void {
@@ -264,8 +281,8 @@ export class Driver {
 
   /** A turn that could not be closed when it ended is closed before the next one opens. Returns why it still cannot be. */
   async #closeLeftOver(): Promise<Failure | undefined> {
-    closeOpen(this.#rt.log, {}, { reason: 'interrupted' });
     try {
+      closeOpen(this.#rt.log, {}, { reason: 'interrupted' });
       await this.#rt.log.flush();
       return undefined;
     } catch (error) {
@@ -360,24 +377,6 @@ export class Driver {
 /** Ends after which what is queued behind would most likely only fail, too. */
 function isTerminal(reason: string): boolean {
   return reason === 'failed' || reason === 'limit';
-}
-
-/** What listeners made of a prompt. What is no admission, or has content that is none, throws. */
-function readAdmission(admission: unknown): Admission {
-  const { kind, because, content, contexts } = (admission ?? {}) as Partial<Extract<Admission, { kind: 'allow' }>> & {
-    readonly because?: unknown;
-  };
-  if ((kind as string) === 'block')
-    return {
-      kind: 'block',
-      because: typeof because === 'string' ? because.slice(0, 1_000).toWellFormed() : 'by a listener',
-    };
-  if (kind !== 'allow') throw new TypeError('a listener gave no admission');
-  return {
-    kind,
-    ...(content === undefined ? {} : { content: takeContent(content) }),
-    ...(contexts === undefined ? {} : { contexts: contexts.map((context) => takeContent(context)) }),
-  };
 }
 
 function cancelledBy(signal: AbortSignal): AbortReason {

@@ -40,6 +40,7 @@ export async function runTurn(rt: Runtime, start: TurnStart, at: TurnContext): P
   } catch (error) {
     if (error instanceof LeftWaiting) return { kind: 'left' };
     const failure = faultOf(error, rt.clock.now());
+    if (!opened && start.kind === 'new') return { kind: 'unrecorded', failure };
     try {
       // What was not stored is gone from the state, perhaps with the opening: the end is stored with a new one.
       if (opened) open();
