@@ -168,6 +168,32 @@ describe.each(storeNames)('a session in %s that is opened again', (name) => {
     });
   });
 
+  test('given a crash inside a tool with an effect, when it is opened to recover, then nothing is offered, the call is said to be unknown, and only the next prompt goes on', async () => {
+    const store = sessionStore(name);
+    const journal = await store.open();
+    const gate = createGate();
+    const hold = testTool('hold', async () => (await gate.wait(), 'held'), { effect: 'untracked' });
+    const first = await startTestAgent({ clock: store.clock, journal, script: [[{ call: 'hold' }]], tools: [hold] });
+    const lost = first.agent.followup('a');
+    await gate.entered;
+    journal.kill();
+    let offers = 0;
+    const again = await startTestAgent({
+      clock: store.clock,
+      journal: await store.open(),
+      reopen: true,
+      recover: true,
+      tools: [hold],
+      on: { 'agent/request-error': () => ((offers += 1), retry) },
+    });
+    await again.agent.whenIdle();
+    expect(await again.agent.handle(lost.id)?.ended).toEqual({ kind: 'interrupted', turn: 1 });
+    expect([offers, again.model.requests.length]).toEqual([0, 0]);
+    await again.ask('b');
+    expect(outline(again.model.requests[0]?.messages ?? [])[2]).toContain('[outcome-unknown]');
+    expect(again.model.refused).toEqual([]);
+  });
+
   test('given handles of an earlier process, when they are asked for by their ids, then each says how its prompt ended', async () => {
     const store = sessionStore(name);
     const gate = createGate();
