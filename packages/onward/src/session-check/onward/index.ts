@@ -50,10 +50,16 @@ export function createOnwardReader(): SessionReader {
 }
 
 function severalStreams(first: string, other: string, line: number): OnwardError {
-  return new OnwardError('session/several-streams', `The file has events of ${first} and of ${other}.`, {
-    place: `line ${line}`,
-    next: ['Check a file with the events of one session.'],
-  });
+  return new OnwardError(
+    'session/several-streams',
+    other === ''
+      ? `The file has events of ${first}, and a line that is none.`
+      : `The file has events of ${first} and of ${other}.`,
+    {
+      place: `line ${line}`,
+      next: ['Check a file with the events of one session: onward tail --json ID > FILE'],
+    },
+  );
 }
 
 /** Positions are gapless: an added or lost event moves those after it, and nothing else of them changes. */

@@ -84,6 +84,17 @@ describe('a file that is no session', () => {
     const refused = await refusal(check(one + one.replaceAll('session:0', 'session:1'), createFolder()));
     expect(refused).toContain('session/several-streams');
   });
+
+  test('is refused where a line is no event, as the result at the end of what a chat prints, saying so', async () => {
+    const events = write(
+      'onward',
+      conversation(1, () => 0),
+    );
+    const refused = await refusal(check(`${events}{"result":{"kind":"done"}}\n`, createFolder()));
+    expect(refused).toMatch(
+      /^session\/several-streams: The file has events of session:\S+, and a line that is none\.$/,
+    );
+  });
 });
 
 describe('lines that cannot be read', () => {
