@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { ServiceBehaviour } from '../../../src/lab/index.ts';
 import { inLanes } from '../effects/support/scene.ts';
 import { checkEnd, checkSoFar } from './support/invariants.ts';
-import { makePlace } from './support/place.ts';
-import { points, type Strike } from './support/strike.ts';
+import { makePlace, type Place } from './support/place.ts';
+import { type Point, points, type Strike } from './support/strike.ts';
 
 interface Setting {
   readonly service: string;
@@ -35,6 +35,7 @@ async function playOut(setting: Setting, strikes: readonly Strike[]): Promise<nu
     expect(signal ?? (done === undefined ? 'failed' : 'done'), `${what}: ${stderr}`).toMatch(/^(SIGKILL|done)$/);
     if (signal !== null) killed += 1;
     await checkSoFar(place, what);
+    if (signal !== null && 'point' in strike) await checkAnnounced(place, strike.point, what);
   }
   const last = await place.run({ recover });
   expect(last.done, `${what}: ${last.stderr}`).toBeDefined();
@@ -43,9 +44,23 @@ async function playOut(setting: Setting, strikes: readonly Strike[]): Promise<nu
   return killed;
 }
 
+/** What was under way is on record with everything that was sent. */
+async function checkAnnounced(place: Place, point: Point, what: string): Promise<void> {
+  const { events, state } = await place.load();
+  const open = [...(state.open?.step?.calls.values() ?? [])].filter(({ outcome }) => outcome === undefined);
+  if (point === 'asked' || point === 'in-text') {
+    expect(events.at(-1)?.type, what).toMatch(/^(step\.opened|header\.set)$/);
+    expect(state.header?.tools, what).toHaveLength(4);
+  } else if (point !== 'in-look')
+    expect(
+      open.map(({ started }) => started),
+      what,
+    ).toEqual([true]);
+}
+
 describe('a session that is killed', () => {
   test.each(settings)(
-    'R58 R59 R64 R100 at every durable write, in its tools and in its effect, with a service $service, goes on to its end',
+    'A131 R58 R59 R64 R100 at every durable write, in its tools and in its effect, with a service $service, goes on to its end',
     async (setting) => {
       const clean = await makePlace(setting.settles, setting.behaviour);
       const { done, stderr } = await clean.run();

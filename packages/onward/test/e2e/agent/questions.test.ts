@@ -3,7 +3,8 @@ import type { Question } from '../../../src/kernel/question.ts';
 import { checkEnd, checkSoFar } from './support/invariants.ts';
 import { makePlace, type Place } from './support/place.ts';
 
-const leaveOpen = async (): Promise<undefined> => await Promise.resolve(undefined);
+/** Whoever is asked although the answer is there already says no, which the end of the session shows. */
+const refuse = async (): Promise<string> => await Promise.resolve('deny');
 
 /** Runs until a question of that subject is open, answering others truthfully, and kills the process there. */
 async function killWaiting(place: Place, subject: Question['subject']): Promise<Question> {
@@ -33,7 +34,7 @@ test('R103 an approval that is pending when its process is killed is listed and 
     { question: { id: question.id, owner: 'session:s', details: { tool: 'danger', input: {} }, policyVersion: '1' } },
   ]);
   expect(await place.answer(question.id, 'approve')).toEqual({ kind: 'taken' });
-  const { done, stderr } = await place.run({ person: leaveOpen });
+  const { done, stderr } = await place.run({ person: refuse });
   expect(done, stderr).toMatchObject({ rounds: 0 });
   if (done !== undefined) await checkEnd(place, done, 'answered while none ran');
   expect(place.ran().filter((line) => line.startsWith('danger'))).toHaveLength(1);
@@ -56,7 +57,7 @@ test('R107 an approval that is refused while no process runs is refused for good
   const place = await makePlace(true, {});
   const question = await killWaiting(place, 'approval');
   await place.answer(question.id, 'deny');
-  const { done, stderr } = await place.run({ person: leaveOpen });
+  const { done, stderr } = await place.run({ person: refuse });
   expect(done, stderr).toMatchObject({ rounds: 0, refused: [] });
   expect(place.ran().filter((line) => line.startsWith('danger'))).toEqual([]);
   expect(JSON.stringify(done?.history)).toContain('[denied] Denied by test');
