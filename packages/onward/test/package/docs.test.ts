@@ -129,7 +129,7 @@ describe('the examples in TypeScript', () => {
     folder = mkdtempSync(join(tmpdir(), 'onward-docs-'));
     for (const name of ['node_modules', 'home', 'bin', 'work']) mkdirSync(join(folder, name));
     symlinkSync(PACKAGE, join(folder, 'node_modules/onward'));
-    for (const name of ['@types', '@ai-sdk', 'ai', 'zod'])
+    for (const name of ['@types', '@ai-sdk', '@opentelemetry', 'ai', 'zod'])
       symlinkSync(join(MODULES, name), join(folder, 'node_modules', name));
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
     for (const [index, { code }] of examples.entries()) writeFileSync(join(folder, `example-${index}.ts`), code);

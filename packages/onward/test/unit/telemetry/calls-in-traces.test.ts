@@ -2,7 +2,7 @@ import { SpanStatusCode } from '@opentelemetry/api';
 import { describe, expect, test } from 'vitest';
 import { answer, createMemoryJournal, type Plugin } from '../../../src/library/agent/index.ts';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import { createFakeClock } from '../../../src/testing/index.ts';
+import { createFakeClock, type ScriptedItem } from '../../../src/testing/index.ts';
 import { testTool } from '../agent/start-test-agent.ts';
 import { at, msOf, only, traced } from './trace-rig.ts';
 
@@ -20,7 +20,6 @@ function person(asked: (question: string) => Promise<void>): Plugin {
       host.observe((event) => {
         if (event.type === 'call.waiting') void asked(event.data.question);
       });
-      return undefined;
     },
   };
 }
@@ -92,6 +91,40 @@ describe('calls in a trace', () => {
     expect(span.attributes['onward.question']).toMatch(/./);
     expect(msOf(span.startTime)).toBe(start + 3_000);
     await journal.close();
+  });
+});
+
+describe('a request outside the conversation', () => {
+  test('stands beside those of its turn, with what it cost and which plugin asked', async () => {
+    const question = { system: '', messages: [], tools: [], settings: {} };
+    const critic: Plugin = {
+      name: 'critic',
+      setup(host) {
+        host.on('agent/turn-stopping', async ({ signal }, next) => {
+          const content = [{ type: 'text' as const, text: 'Is it good?' }];
+          await host.aside('review', { ...question, messages: [{ role: 'user', content }] }, signal);
+          await host.aside('review', { ...question, messages: [{ role: 'user', content }] }, signal);
+          await next();
+        });
+      },
+    };
+    const opinion: ScriptedItem[] = ['An opinion.', { finish: 'stop', usage: { inputTokens: 40 } }];
+    const { spans } = await traced(['done', opinion, [{ fail: { message: 'No.', status: 500 } }]], {
+      plugins: [critic],
+    });
+    const [first, second, more] = spans.filter(({ attributes }) => 'onward.aside.plugin' in attributes);
+    expect(more).toBeUndefined();
+    expect(first?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'large-1',
+      'gen_ai.usage.input_tokens': 40,
+      'onward.aside.plugin': 'critic',
+      'onward.aside.purpose': 'review',
+    });
+    expect(first?.parentSpanContext?.spanId).toBe(at(spans, 1).spanContext().spanId);
+    expect(first?.status.code).toBe(SpanStatusCode.UNSET);
+    expect(second?.status.code).toBe(SpanStatusCode.ERROR);
+    expect(second?.attributes).toMatchObject({ 'error.type': '500' });
   });
 });
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { readSession, sessionStream } from '../../../src/agent/index.ts';
 import { type AgentEvent, llmRetry, type SessionEvent } from '../../../src/library/agent/index.ts';
-import { spansOf, traceSession } from '../../../src/telemetry/index.ts';
+import { type SpanDescription, spansOf, traceSession } from '../../../src/telemetry/index.ts';
 import { createScriptedModel, type ScriptedItem } from '../../../src/testing/index.ts';
 import { rounds, testTool, until } from '../agent/start-test-agent.ts';
 import { endRigs, type LoopRig, startRig } from '../agent-plugins/loop-rig.ts';
@@ -24,8 +24,17 @@ async function stored(rig: LoopRig): Promise<readonly SessionEvent[]> {
   return await readSession(rig.journal, sessionStream('s'));
 }
 
-function asText({ name, attributes }: { readonly name: string; readonly attributes: object }): string {
-  return JSON.stringify([name, attributes]);
+function described(span: SpanDescription): string {
+  return JSON.stringify([span.name, span.startedAt, span.endedAt, span.error ?? null, span.attributes]);
+}
+
+function exported({ name, startTime, endTime, status, attributes }: ReadableSpan): string {
+  return JSON.stringify([name, msOf(startTime), msOf(endTime), status.message ?? null, attributes]);
+}
+
+/** The events with a moment between one and the next. */
+function spread(events: readonly AgentEvent[], first: number): readonly AgentEvent[] {
+  return events.map((event, nth) => ('at' in event ? { ...event, at: first + nth } : event));
 }
 
 /** A session with a failure, calls, a second failure and a second prompt. */
@@ -92,19 +101,18 @@ describe('events that end early', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: length }), fc.integer({ min: 0, max: length }), async (a, b) => {
         const part = events.slice(Math.min(a, b), Math.max(a, b));
-        const described = spansOf(part);
-        const spans = await tracesOf(part);
-        expect(spans).toHaveLength(described.length);
+        const spans = spansOf(part);
+        expect(await tracesOf(part)).toHaveLength(spans.length);
         const opened = part.filter(({ type }) => type === 'turn.opened').length;
-        expect(described.filter(({ name }) => name === 'turn')).toHaveLength(opened);
-        for (const { startedAt, endedAt, attributes, error } of described) {
+        expect(spans.filter(({ name }) => name === 'turn')).toHaveLength(opened);
+        for (const { startedAt, endedAt, attributes, error } of spans) {
           expect(endedAt).toBeGreaterThanOrEqual(startedAt);
           const open = attributes['onward.unfinished'] === true;
           const outcome = attributes['onward.outcome'] ?? attributes['onward.tool.outcome'];
           expect(open ? [error, outcome] : [typeof outcome]).toEqual(open ? [undefined, undefined] : ['string']);
         }
-        const ids = new Set(described.map(({ id }) => id));
-        for (const { parent, links } of described)
+        const ids = new Set(spans.map(({ id }) => id));
+        for (const { parent, links } of spans)
           for (const id of [...(parent === undefined ? [] : [parent]), ...links.map(({ to }) => to)])
             expect(ids).toContain(id);
       }),
@@ -117,6 +125,16 @@ describe('events that end early', () => {
     const cut = events.slice(0, 1 + events.findIndex(({ type }) => type === 'call.started'));
     const spans = spansOf(cut).filter(({ attributes }) => attributes['onward.unfinished'] === true);
     expect(spans.map(({ name }) => name)).toEqual(['invoke_agent', 'turn', 'execute_tool send']);
+  });
+
+  test('show no call of an answer that was not complete', async () => {
+    const events = await sample();
+    const cut = events.slice(
+      0,
+      events.findIndex(({ type }) => type === 'answer.completed'),
+    );
+    expect(cut.at(-1)).toMatchObject({ type: 'block.closed', data: { part: { type: 'call' } } });
+    expect(spansOf(cut).filter(({ name }) => name.startsWith('execute_tool'))).toEqual([]);
   });
 
   test('close all spans when reading them fails, and the failure comes out', async () => {
@@ -142,11 +160,10 @@ describe('events that end early', () => {
 
 describe('spans as values', () => {
   test('are the spans that a tracer is told of', async () => {
-    const events = await sample();
-    const spans = await tracesOf(events);
-    const described = spansOf(events);
-    expect(described).toHaveLength(10);
-    expect(described.map(asText).toSorted()).toEqual(spans.map(asText).toSorted());
+    const events = spread(await sample(), 1_000_000_000_000);
+    const spans = spansOf(events);
+    expect(spans).toHaveLength(10);
+    expect(spans.map(described).toSorted()).toEqual((await tracesOf(events)).map(exported).toSorted());
   });
 
   test('are the same whether the session is read again or followed', async () => {
@@ -181,12 +198,9 @@ describe('spans as values', () => {
 describe('a real tracer', () => {
   test('has the times of events from long before this process, and of the first day of all', async () => {
     for (const first of [Date.UTC(2001, 1, 3), 5]) {
-      const events = (await sample()).map((event, nth) => ('at' in event ? { ...event, at: first + nth } : event));
-      const spans = await tracesOf(events);
-      const described = spansOf(events);
-      expect(spans.map(({ startTime }) => msOf(startTime))).toEqual(
-        described.map(({ startedAt }) => startedAt).toSorted((a, b) => a - b),
-      );
+      const events = spread(await sample(), first);
+      const starts = (await tracesOf(events)).map(({ startTime }) => msOf(startTime));
+      expect(starts).toEqual(spansOf(events).map(({ startedAt }) => startedAt));
     }
   });
 
