@@ -48,6 +48,7 @@ export interface OpenAgentOptions extends Omit<CreateAgentOptions, 'id' | 'journ
 
 /** Begins a session. Throws `agent/bad-...` with the place for bad options, `session/exists` for an id that is taken. */
 export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
+  checkNames(options);
   if (options.journal !== undefined) checkJournal(options.journal);
   const id = options.id === undefined ? (options.ports?.ids ?? systemIds).uuid() : options.id;
   checkId(id);
@@ -59,6 +60,7 @@ export async function createAgent(options: CreateAgentOptions): Promise<Agent> {
  * a question that it waits for, or (`recover`) an owner of the interrupted request. Throws `session/unknown`, `session/held`.
  */
 export async function openAgent(id: string, options: OpenAgentOptions): Promise<Agent> {
+  checkNames(options);
   checkId(id);
   checkJournal(options.journal);
   return await startAgent(withRecovery(options), depsOf(options), {
@@ -73,6 +75,35 @@ function checkJournal(journal: Partial<Journal> | undefined): void {
   throw new OnwardError('agent/bad-option', 'journal must be a journal that is open.', {
     place: 'journal',
     next: ["Give what openJournal('agent.db') resolves to."],
+  });
+}
+
+const known = [
+  'id',
+  'name',
+  'model',
+  'instructions',
+  'tools',
+  'plugins',
+  'limits',
+  'settings',
+  'parallelCalls',
+  'watchdogs',
+  'onStatus',
+  'journal',
+  'retry',
+  'compaction',
+  'ports',
+  'recover',
+];
+
+/** A slip such as `tool` for `tools` would otherwise make an agent that silently lacks something. */
+function checkNames(options: object): void {
+  const stranger = Object.keys(options).find((name) => !known.includes(name));
+  if (stranger === undefined) return;
+  throw new OnwardError('agent/bad-option', `There is no option ${stranger}.`, {
+    place: stranger,
+    next: [`There are: ${known.join(', ')}.`],
   });
 }
 

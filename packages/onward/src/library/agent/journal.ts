@@ -1,4 +1,5 @@
 import { type AnswerInput, answerQuestion, type AnswerResult } from '../../effects/index.ts';
+import { OnwardError } from '../../kernel/error.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import { systemClock, systemRandom } from '../../processes/index.ts';
 import { createMemoryJournal as createJournal, type MemoryJournalOptions } from '../../stores/memory/index.ts';
@@ -9,6 +10,12 @@ import { openSqliteJournal } from '../../stores/sqlite/index.ts';
  * open. Throws `journal/...` for a file that is none, damaged, or of a newer version.
  */
 export async function openJournal(path: string): Promise<Journal> {
+  // SQLite's name for a database in memory would become a file of that name here.
+  if (typeof path !== 'string' || path.trim() === '' || path === ':memory:')
+    throw new OnwardError('journal/bad-path', `A journal is kept in a file; ${JSON.stringify(path)} names none.`, {
+      place: 'path',
+      next: ['For one that ends with the process: createMemoryJournal().'],
+    });
   return await openSqliteJournal({ path, clock: systemClock, random: systemRandom });
 }
 

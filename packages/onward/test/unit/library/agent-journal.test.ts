@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAgent, createMemoryJournal, openAgent } from '../../../src/library/agent/index.ts';
+import { createAgent, createMemoryJournal, openAgent, openJournal } from '../../../src/library/agent/index.ts';
 import { createScriptedModel } from '../../../src/testing/index.ts';
 
 test('a journal in memory needs no options', async () => {
@@ -22,4 +22,15 @@ test.each([
 test('opening a session without a journal says that one is needed', async () => {
   const options = { model: createScriptedModel([]) } as unknown as Parameters<typeof openAgent>[1];
   await expect(openAgent('one', options)).rejects.toEqual(expect.objectContaining({ place: 'journal' }));
+});
+
+test.each([':memory:', '', ' '])('no file is made for a journal at %j', async (path) => {
+  await expect(openJournal(path)).rejects.toMatchObject({ code: 'journal/bad-path', place: 'path' });
+});
+
+test('an option that there is not is refused by its name, and those that there are are listed', async () => {
+  const options = { model: createScriptedModel([]), journal: createMemoryJournal(), tool: [] };
+  const refused = { code: 'agent/bad-option', place: 'tool', next: [expect.stringContaining('tools')] };
+  await expect(createAgent(options)).rejects.toMatchObject(refused);
+  await expect(openAgent('one', options)).rejects.toMatchObject(refused);
 });
