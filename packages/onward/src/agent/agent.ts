@@ -6,7 +6,7 @@ import { takeContent } from './content.ts';
 import type { Driver } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Handles } from './handles.ts';
-import type { Plugged } from './plugin-host.ts';
+import { type Plugged, unloadAll } from './plugin-host.ts';
 import type { Runtime } from './runtime.ts';
 import { type MessageKind, sessionEvent, type UserContent } from './session-events.ts';
 
@@ -118,10 +118,7 @@ export class OpenAgent implements Agent {
   async #dispose(): Promise<void> {
     const { driver, plugins, feed, rt } = this.#parts;
     await driver.end();
-    for (const plugin of plugins().toReversed()) {
-      // oxlint-disable-next-line no-await-in-loop -- in order
-      await plugin.unload().catch(() => undefined);
-    }
+    await unloadAll(plugins());
     await rt.log.flush().catch(() => undefined);
     for (const [id, state] of rt.log.state().prompts)
       if (state.state !== 'ended') this.#parts.handles.settle(id, { kind: 'cancelled', cause: 'disposed' });
@@ -148,17 +145,35 @@ export class OpenAgent implements Agent {
   }
 }
 
-/** Messages that other processes may send to a session: a cancel. Ends with the signal. */
+/** Waits before an inbox that could not be followed is followed again, ms. */
+const followAgainMs = 1_000;
+
+/**
+ * Messages that other processes may send to a session: a cancel. Ends with the signal; a medium that fails for a moment does not
+ * make it deaf.
+ */
 export async function followInbox(
   rt: Runtime,
   signal: AbortSignal,
   onCancel: (cause: CancelCause) => void,
 ): Promise<void> {
   const inbox = inboxOf(rt.log.stream);
-  const after = (await rt.journal.read(inbox)).length;
-  for await (const event of rt.journal.follow(inbox, after, signal)) {
-    if (event.type === 'cancel.requested') onCancel('user');
-    // It is read: no engine needs to look for it.
-    await rt.journal.append([{ stream: inbox, expected: 'any', events: [], due: null }]);
+  let after: number | undefined;
+  while (!signal.aborted) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- again, where it stopped
+      after ??= (await rt.journal.read(inbox)).at(-1)?.position ?? 0;
+      // oxlint-disable-next-line no-await-in-loop
+      for await (const event of rt.journal.follow(inbox, after, signal)) {
+        after = event.position;
+        if (event.type === 'cancel.requested') onCancel('user');
+        // It is read: no engine needs to look for it.
+        await rt.journal.append([{ stream: inbox, expected: 'any', events: [], due: null }]);
+      }
+    } catch {
+      // What is broken for good is said where the session is written.
+    }
+    // oxlint-disable-next-line no-await-in-loop
+    if (!signal.aborted) await rt.clock.sleep(followAgainMs, signal);
   }
 }

@@ -45,12 +45,12 @@ export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Prom
   const events = [...(await rt.journal.read(questionStream(id)))];
   const here = askedIn(foldQuestion(events));
   if (here !== undefined) return here;
-  let told = false;
+  let told: Question | undefined;
   const tell = (): void => {
     const state = foldQuestion(events);
-    if (state?.state !== 'open' || told) return;
-    told = true;
-    rt.waiting(state.question);
+    if (state?.state !== 'open' || told !== undefined) return;
+    told = state.question;
+    rt.waiting(told, true);
   };
   try {
     tell();
@@ -61,7 +61,7 @@ export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Prom
       tell();
     }
   } finally {
-    if (told) rt.waiting(undefined);
+    if (told !== undefined) rt.waiting(told, false);
   }
   if ((signal.reason as AbortReason | undefined)?.kind === 'dispose') throw new LeftWaiting();
   await expire(rt, id, 'the work that asked was cancelled');

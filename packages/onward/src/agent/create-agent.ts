@@ -2,6 +2,7 @@ import type { EffectLedger } from '../effects/effect.ts';
 import { OnwardError } from '../kernel/error.ts';
 import type { Holder, Journal } from '../kernel/journal.ts';
 import type { Clock, Hash, Ids, Random } from '../kernel/ports.ts';
+import type { Question } from '../kernel/question.ts';
 import { followInbox, OpenAgent } from './agent.ts';
 import type { Agent } from './agent-api.ts';
 import type { AgentOptions } from './agent-options.ts';
@@ -11,7 +12,7 @@ import { createFeed } from './feed.ts';
 import { createHandles } from './handles.ts';
 import { checkOptions } from './check-options.ts';
 import { claimSession, type Expect, type Found, keepLease, repair } from './open-session.ts';
-import { plugIn, type Plugged } from './plugin-host.ts';
+import { plugIn, type Plugged, unloadAll } from './plugin-host.ts';
 import type { Plugin } from './plugin.ts';
 import type { Runtime } from './runtime.ts';
 import { sessionEvent } from './session-events.ts';
@@ -53,6 +54,7 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
   const log = await openLog({ journal, clock, lease }, stored);
   const feed = createFeed(journal, lease.stream);
   const handles = createHandles(feed);
+  const asked = createAsked();
   const parts: { driver?: Driver; plugins: Plugged[] } = { plugins: [] };
   const rt: Runtime = {
     ...deps,
@@ -66,16 +68,14 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     settings: deepFreeze({ ...options.settings }),
     limits: options.limits ?? {},
     parallelCalls: options.parallelCalls ?? 10,
-    watchdogs: {
-      headersMs: options.watchdogs?.headersMs ?? 60_000,
-      idleMs: options.watchdogs?.idleMs ?? 120_000,
-    },
+    watchdogs: { headersMs: 60_000, idleMs: 120_000, ...definedIn(options.watchdogs) },
     live: (event) => feed.live(event),
-    waiting(question) {
+    waiting: (question, is) => {
+      const next = asked.set(question, is);
       const { chain, turn } = log.state();
-      if (question === undefined) handles.goOn();
-      else if (chain !== undefined) handles.wait(chain.prompt, turn, question);
-      parts.driver?.waiting(question !== undefined);
+      if (next === undefined) handles.goOn();
+      else if (chain !== undefined) handles.wait(chain.prompt, turn, next);
+      parts.driver?.waiting(next !== undefined);
     },
   };
   const driver = new Driver(rt, handles, (status) => {
@@ -94,15 +94,33 @@ export async function startAgent(options: AgentOptions, deps: AgentDeps, opening
     plugAll(options.plugins ?? [], { rt, agent, plugged: parts.plugins });
     const found = await begin(rt, options, opening);
     void keepLease(journal, lease, { clock, signal: lifetime.signal, lost: () => driver.lose() });
-    // A medium that cannot be followed cannot be written either, and that is said where it is written.
-    followInbox(rt, lifetime.signal, (cause) => agent.cancel(cause)).catch(() => undefined);
+    void followInbox(rt, lifetime.signal, (cause) => agent.cancel(cause));
     if (log.state().queue.length > 0) driver.park();
     if (found.kind === 'suspended' || (found.kind === 'interrupted' && found.offerable)) driver.resume(found);
     return agent;
   } catch (error) {
+    await unloadAll(parts.plugins);
     await release();
     throw error;
   }
+}
+
+/** The fields that have a value. */
+function definedIn<Fields extends object>(fields: Fields | undefined): Partial<Fields> {
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value !== undefined)) as Partial<Fields>;
+}
+
+/** The questions that calls wait for now; says which is the oldest. */
+function createAsked(): { set(question: Question, is: boolean): Question | undefined } {
+  const open = new Map<string, Question>();
+  return {
+    set(question, is) {
+      if (is) open.set(question.id, question);
+      else open.delete(question.id);
+      const [oldest] = open.values();
+      return oldest;
+    },
+  };
 }
 
 /** A log that cannot be folded is left as it was, and to others. */

@@ -78,15 +78,18 @@ function createHandle(id: string, feed: Feed, acceptedAt: number): Live {
 async function* ofChain(id: string, events: AsyncIterable<AgentEvent>, after: number): AsyncGenerator<AgentEvent> {
   let chain: number | undefined;
   let turn: number | undefined;
+  /** The turns of a chain have no other between them: these are its own. */
+  let latest = 0;
   for await (const event of events) {
     if (event.type === 'live.status') continue;
     if (event.type === 'turn.opened') {
       if (event.data.trigger.kind === 'prompt' && event.data.trigger.id === id) chain = event.data.chain;
       turn = event.data.chain === chain ? event.data.turn : undefined;
+      latest = turn ?? latest;
     }
     if (event.type === 'live.delta' || event.type === 'live.call') {
-      // What is live may come before its turn is durable; it is of this chain unless another one is known to run.
-      yield event;
+      // A turn is durable before its first request, so that whoever reads this knows whose it is.
+      if (chain !== undefined && event.turn >= chain && event.turn <= latest) yield event;
       continue;
     }
     const own = event.type === 'message.accepted' && event.data.id === id;

@@ -44,6 +44,14 @@ export function plugIn(plugin: Plugin, rt: Runtime, verbs: PluginVerbs): Plugged
   return { name: plugin.name, unload: () => (unloading ??= unload()) };
 }
 
+/** Ends plugins, last first, one after the other; one that fails at it does not keep the others. */
+export async function unloadAll(plugins: readonly Plugged[]): Promise<void> {
+  for (const plugin of plugins.toReversed()) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await plugin.unload().catch(() => undefined);
+  }
+}
+
 interface HostParts {
   readonly rt: Runtime;
   readonly verbs: PluginVerbs;

@@ -34,8 +34,8 @@ export interface Runtime {
   readonly watchdogs: Watchdogs;
   /** Tells live readers. */
   live(event: LiveEvent): void;
-  /** The turn stands still until the question is answered; or (undefined) goes on. */
-  waiting(question: Question | undefined): void;
+  /** A call stands still until the question is answered; or no longer does. Calls side by side may each have one. */
+  waiting(question: Question, is: boolean): void;
 }
 
 /** What belongs to one turn. */
