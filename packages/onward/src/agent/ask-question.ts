@@ -48,7 +48,8 @@ export async function awaitAnswer(rt: Runtime, id: string, signal: Signal): Prom
   let told: Question | undefined;
   const tell = (): void => {
     const state = foldQuestion(events);
-    if (state?.state !== 'open' || told !== undefined) return;
+    // After an abort it is about to be given up: nobody is told to answer it.
+    if (state?.state !== 'open' || told !== undefined || signal.aborted) return;
     told = state.question;
     rt.waiting(told, true);
   };

@@ -86,6 +86,28 @@ test('given a store that failed once while the inbox was read, when another proc
   expect([failed, await prompt.ended]).toMatchObject([true, { kind: 'cancelled' }]);
 });
 
+test('given an effect under way whose outcome is unknown after a cancel, when the prompt settles, then it is cancelled, and does not wait for a question that is given up', async () => {
+  const rig = await startTestAgent({
+    script: () => [{ call: 'send' }],
+    tools: [
+      testTool(
+        'send',
+        async (_, { signal }) => {
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          throw new Error('The connection broke.');
+        },
+        { effect: {} },
+      ),
+    ],
+  });
+  const prompt = rig.agent.followup('go');
+  await rounds();
+  rig.agent.cancel();
+  expect(await prompt.settled).toEqual({ kind: 'cancelled', cause: 'user' });
+  expect(rig.statuses).not.toContain('waiting');
+  expect(await listQuestions(rig.journal, { state: 'open' })).toEqual([]);
+});
+
 describe('given a plugin that cannot be set up', () => {
   test('those set up before it are ended, last first, and the session is free', async () => {
     const clock = createFakeClock();
