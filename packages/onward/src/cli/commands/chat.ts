@@ -187,7 +187,7 @@ class Talk {
     signal: ReturnType<ReturnType<typeof listenForStop>['signal']>,
   ): Promise<number> {
     const code = exitCodeOfSettlement(settlement, signal);
-    // Disposing would end the turn, and with it the question.
+    // There is nothing to end: the question waits for whoever opens the session next.
     return settlement.kind === 'waiting' ? await leaveAsItIs(code) : code;
   }
 

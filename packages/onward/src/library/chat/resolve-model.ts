@@ -67,7 +67,7 @@ export function modelName({ model, env }: Pick<ModelChoice, 'model' | 'env'>): s
     throw new OnwardError('config/no-model', 'No model is named.', {
       place: '--model',
       next: [
-        'onward chat --model anthropic/claude-sonnet-4-5 "..."   or set ONWARD_MODEL',
+        'Give --model anthropic/claude-sonnet-4-5 (or another provider/model), or set ONWARD_MODEL.',
         `Providers: ${providerNames.join(', ')}`,
         tryLine,
       ],
