@@ -93,7 +93,7 @@ test('given an effect under way whose outcome is unknown after a cancel, when th
       testTool(
         'send',
         async (_, { signal }) => {
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
           throw new Error('The connection broke.');
         },
         { effect: {} },
