@@ -1,7 +1,7 @@
 import { OnwardError } from '../kernel/error.ts';
 import type { Holder, Journal, Lease } from '../kernel/journal.ts';
 import type { Clock } from '../kernel/ports.ts';
-import { closeOpen, closeStep } from './close-turn.ts';
+import { closeOpen, closeStep, leftOver } from './close-turn.ts';
 import type { SessionState } from './session-state.ts';
 import { sessionEvent, sessionStream } from './session-events.ts';
 import { readStored, type SessionLog, type Stored } from './session-log.ts';
@@ -117,17 +117,7 @@ function settleStarted(log: SessionLog): void {
   if (open?.step === undefined) return;
   for (const [id, { started, question, outcome }] of open.step.calls) {
     if (outcome !== undefined || !started || question !== undefined) continue;
-    log.add(
-      sessionEvent('call.finished', {
-        turn: open.turn,
-        step: open.step.step,
-        id,
-        outcome: {
-          ok: false,
-          code: 'outcome-unknown',
-          message: 'It began, and nobody knows whether it happened. Verify before doing it again.',
-        },
-      }),
-    );
+    const at = { turn: open.turn, step: open.step.step };
+    log.add(sessionEvent('call.finished', { ...at, id, outcome: leftOver(true) }));
   }
 }
