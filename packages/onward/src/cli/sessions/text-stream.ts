@@ -81,8 +81,8 @@ class Writer {
 
   add(text: string): void {
     this.#pending += text;
-    // A paragraph is over: nothing that follows changes what of it is a secret, unless a key block is still open.
-    const end = this.#pending.lastIndexOf('\n\n');
+    // A sentence and its paragraph are over: nothing that follows changes what of it is a secret, unless a key block is open.
+    const end = endOfSentences(this.#pending);
     const open = /-----BEGIN [A-Z ]*PRIVATE KEY-----(?![\s\S]*-----END)/.test(this.#pending);
     if (open) return;
     if (end >= 0 || this.#pending.length > mostPending) {
@@ -115,4 +115,15 @@ class Writer {
     this.#last = text.at(-1) ?? this.#last;
     this.#io.write(text);
   }
+}
+
+/**
+ * Where the last blank line behind a sentence begins; -1 without one. Behind anything else, e.g. `password=`, the next
+ * paragraph may still be a value that is a secret only because of what stands before it.
+ */
+function endOfSentences(text: string): number {
+  let end = text.lastIndexOf('\n\n');
+  while (end > 0 && !/[.!?]["')]?\s*$/.test(text.slice(Math.max(0, end - 80), end)))
+    end = text.lastIndexOf('\n\n', end - 1);
+  return end > 0 ? end : -1;
 }

@@ -54,6 +54,11 @@ describe('text on a terminal', () => {
     );
   });
 
+  test('shows no value whose name stands a paragraph before it', () => {
+    const { all, states } = streamed([`password=\n\na${FORM}`, ' and on'], true);
+    expect([...states, all].filter((state) => state.includes(FORM))).toEqual([]);
+  });
+
   test('is all of the text, once, when nothing of it is secret', () => {
     const plain = fc.array(fc.constantFrom('a', 'word', '\n', '\n\n', ' ', '. ', 'é'), { maxLength: 60 });
     fc.assert(
